@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.commands.doctor.clients import CLIENTS, with_comments
-from openai_responses_mcp.guard.client_files import CannotRewrite, Place, entries_in
-from openai_responses_mcp.guard.rewriting import entry_text, rewritten, with_entry_text
+from openai_responses_mcp.guard.client_files import CannotRewrite, entries_in
+from openai_responses_mcp.guard.rewriting import rewritten, with_entry_text
 from openai_responses_mcp.guard.setup import main, own_command
 
 CURSOR = """{
@@ -466,17 +466,11 @@ def test_toml_that_cannot_be_changed_safely_is_left_alone(machine: Machine, text
     assert machine.codex.read_text() == text
 
 
-@pytest.mark.parametrize("text", ["{", "{1: 2}", '{"a" 1}', '{"a": }', "[1", "{}"])
-def test_an_entry_is_not_found_in_a_text_that_has_none(text: str) -> None:
+@pytest.mark.parametrize("text", ["{", "{1: 2}", '{"a" 1}', '{"a": }', "[1", '{"mcpServers": {"x": {}}}'])
+def test_a_text_without_the_command_is_not_rewritten(text: str) -> None:
     cursor = next(one for one in CLIENTS if one.name == "Cursor")
     with pytest.raises(CannotRewrite):
-        entry_text(cursor, text, Place(("mcpServers", "x")))
-
-
-def test_an_entry_without_a_command_gets_none() -> None:
-    cursor = next(one for one in CLIENTS if one.name == "Cursor")
-    with pytest.raises(CannotRewrite):
-        rewritten(cursor, '{"mcpServers": {"x": {}}}', Place(("mcpServers", "x")), ("guard",))
+        rewritten(cursor, text, ("mcpServers", "x"), ("guard",))
 
 
 def test_what_looks_like_arguments_inside_a_text_is_none(machine: Machine) -> None:
@@ -492,7 +486,7 @@ def test_an_entry_is_put_back_only_where_nothing_else_changes() -> None:
     text = '{"mcpServers": {"x": {"command": "x"}, "y": 1}}'
     for written in ('{"url": ', '{}, "y": {}, "z": {}'):
         with pytest.raises(CannotRewrite):
-            with_entry_text(cursor, text, Place(("mcpServers", "x")), written)
+            with_entry_text(cursor, text, ("mcpServers", "x"), written)
 
 
 class Terminal(io.StringIO):
@@ -613,13 +607,12 @@ def test_any_entry_is_rewritten_and_nothing_else_changes(
     cursor = next(one for one in CLIENTS if one.name == "Cursor")
     text = json.dumps({"a": [1, {"b": None}], "mcpServers": servers}, indent=indent, ensure_ascii=is_ascii)
     for entry in entries_in(cursor, text):
-        text = rewritten(cursor, text, entry.place, ("guard", "--", *entry.words))
+        text = rewritten(cursor, text, entry.keys, ("guard", "--", *entry.words))
     wanted = {
         name: {"command": "guard", "args": ["--", one["command"], *one.get("args", [])]}
         for name, one in servers.items()
     }
     assert json.loads(text) == {"a": [1, {"b": None}], "mcpServers": wanted}
-    assert Place(("mcpServers", "x")).name == "x"
 
 
 def test_in_the_users_own_folder_the_users_files_are_found(machine: Machine) -> None:

@@ -6,12 +6,11 @@ counts. Without a decision in time, with an unclear answer or a failing store, t
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import (
     ApprovalRecord,
@@ -24,10 +23,10 @@ from openai_responses_mcp.gate.approvals.standing import StandingApprovals, Stan
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.rules import AskedAt, Policy
+from openai_responses_mcp.gate.policy.rules import Policy
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.gatekeeping import GuardSession
-from openai_responses_mcp.guard.messages import ClientWays, JsonObject, JsonValue, Way, progress_token_of
+from openai_responses_mcp.guard.messages import ClientWays, JsonObject, JsonValue, progress_token_of
 from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
 from openai_responses_mcp.guard.questions import (
     FormChoice,
@@ -65,8 +64,8 @@ _TERMS: Mapping[FormChoice, StandingTerms] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a question: a reason and a comment if it was refused, `changed` if the approver changed the
-    arguments."""
+    """The outcome of a question. `reason` and `comment` are for a refusal, `changed` for arguments that the approver
+    changed."""
 
     is_approved: bool
     reason: str = ""
@@ -110,11 +109,14 @@ class Asking:
 
     async def ask(self, question: PendingQuestion) -> Verdict | JsonObject:
         """The decision, or the result that asks the client to repeat the call with an answer. Raises `AgentsError`."""
-        way = self._way(question.params)
-        if way == "desk" and self._asked_at == "client":
+        asked_at = self._session.ask or self._policy().ask
+        way = "desk" if asked_at == "desk" else self._ways.way_for(question.params)
+        if way == "desk" and asked_at == "client":
             return Verdict(False, "a person is to be asked in the client, and this client cannot ask")
-        if kept := await self._kept(question):
-            return kept
+        session, intent, decision = self._session, question.intent, question.judgement.decision
+        # A yes to the identical call that came after the client had given up on it.
+        if await self._approvals.take_kept(session.run_id, decision, intent.call, intent.attempt, session.caller):
+            return Verdict(True)
         request = await self._requested(question)
         self._waiting.add(request.approval_id)
         self._on_asked(request, later(request.created_at, self._wait_seconds))
@@ -122,17 +124,13 @@ class Asking:
             return self._come_again(request, question)
         return await self._wait_for(request, question, in_client=way == "elicitation")
 
-    async def _kept(self, question: PendingQuestion) -> Verdict | None:
-        """A yes to the identical call that came after the client had given up on it."""
-        intent, decision = question.intent, question.judgement.decision
-        found = await self._approvals.take_kept(
-            self._session.run_id, decision, intent.call, intent.attempt, self._session.caller
-        )
-        return Verdict(True) if found else None
-
     async def _wait_for(self, request: HumanApprovalRequest, question: PendingQuestion, *, in_client: bool) -> Verdict:
+        short = short_id(request.approval_id)
+        text = f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
+        self._tell(f"{request.tool_name}: {text}")
+        progress = asyncio.create_task(self._progress(question, text))
         try:
-            async with asyncio.timeout(self._wait_seconds), self._signs_of_life(question, request):
+            async with asyncio.timeout(self._wait_seconds):
                 return await self._decided(request, question, in_client)
         except TimeoutError:
             return await self._expired(request.approval_id)
@@ -140,10 +138,21 @@ class Asking:
             await asyncio.shield(self._withdraw(request.approval_id))
             raise
         finally:
+            progress.cancel()
             self._waiting.discard(request.approval_id)
 
+    async def _progress(self, question: PendingQuestion, text: str) -> None:
+        """A client gives up on a call that is silent for too long."""
+        began, wait_seconds = self._monotonic(), self._wait_seconds
+        while (token := progress_token_of(question.params)) is not None:
+            # At most one, so that the server may go on counting from there.
+            waited = min((self._monotonic() - began) / wait_seconds, 1.0) if wait_seconds else 0.0
+            params: JsonObject = {"progressToken": token, "progress": round(waited, 6), "message": text}
+            question.channel.send(messages.notification("notifications/progress", params))
+            await self._sleep(SECONDS_BETWEEN_SIGNS)
+
     async def _requested(self, question: PendingQuestion) -> HumanApprovalRequest:
-        """A call that is taken back meanwhile leaves no request behind: the store may have it already."""
+        """A call that is cancelled meanwhile leaves no request behind: the store may have it already."""
         asking = self._approvals.create_approval_request(
             self._session.run_id,
             question.judgement.decision,
@@ -185,13 +194,6 @@ class Asking:
 
     # -----------------------------------------------------------------------------------------------------------------
     # Ways to ask
-
-    @property
-    def _asked_at(self) -> AskedAt | None:
-        return self._session.ask or self._policy().ask
-
-    def _way(self, params: JsonObject) -> Way:
-        return "desk" if self._asked_at == "desk" else self._ways.way_for(params)
 
     @property
     def _wait_seconds(self) -> float:
@@ -237,13 +239,14 @@ class Asking:
 
     def _answered_late(self, approval_id: str, began: float, reads: bool, result: JsonValue) -> None:
         """Some clients give up on a call and leave its question open. A yes there counts like one at the desk."""
+
+        async def submit_if_open() -> None:
+            with suppress(AgentsError):
+                await self._submit(approval_id, answer)
+
         answer = answer_in(result, reads=reads)
         if answer.is_yes and self._monotonic() - began >= READING_SECONDS:
-            self._in_background(self._submit_if_open(approval_id, answer))
-
-    async def _submit_if_open(self, approval_id: str, answer: PersonAnswer) -> None:
-        with suppress(AgentsError):
-            await self._submit(approval_id, answer)
+            self._in_background(submit_if_open())
 
     def _in_background(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -272,7 +275,8 @@ class Asking:
     def _too_late(self, state: str, approval_id: str) -> None:
         self.questions.forget(state)
         del self._timers[approval_id], self._asked_since[approval_id]
-        self._in_background(self._expire(approval_id))
+        self._waiting.discard(approval_id)
+        self._in_background(self._abandon(approval_id, "expired", _NOBODY))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Decisions
@@ -329,10 +333,6 @@ class Asking:
         found = await self._used_up(approval_id)
         return found if found.is_approved else Verdict(False, f"nobody decided within {self._wait_seconds:g} s")
 
-    async def _expire(self, approval_id: str) -> None:
-        self._waiting.discard(approval_id)
-        await self._abandon(approval_id, "expired", _NOBODY)
-
     async def _abandon(self, approval_id: str, status: Undecided, comment: str) -> None:
         """The decision is no longer awaited."""
         await self._close(approval_id, status, comment)
@@ -356,32 +356,6 @@ class Asking:
     async def _close(self, approval_id: str, status: Undecided, comment: str) -> None:
         with suppress(AgentsError):
             await self._approvals.close_undecided(approval_id, status, comment)
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # Signs of life
-
-    @asynccontextmanager
-    async def _signs_of_life(self, question: PendingQuestion, request: HumanApprovalRequest) -> AsyncIterator[None]:
-        """A client gives up on a call that is silent for too long."""
-        short = short_id(request.approval_id)
-        text = f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
-        self._tell(f"{request.tool_name}: {text}")
-        token = progress_token_of(question.params)
-        signs = None if token is None else asyncio.create_task(self._progress(question.channel, token, text))
-        try:
-            yield
-        finally:
-            if signs is not None:
-                signs.cancel()
-
-    async def _progress(self, channel: Channel, token: JsonValue, text: str) -> None:
-        began, wait_seconds = self._monotonic(), self._wait_seconds
-        while True:
-            # At most one, so that the server may go on counting from there.
-            waited = min((self._monotonic() - began) / wait_seconds, 1.0) if wait_seconds else 0.0
-            params = {"progressToken": token, "progress": round(waited, 6), "message": text}
-            channel.send(messages.notification("notifications/progress", params))
-            await self._sleep(SECONDS_BETWEEN_SIGNS)
 
 
 def _changes_in(record: ApprovalRecord) -> HumanAnswer | None:

@@ -77,44 +77,49 @@ class CallKeeper:
             if await self._is_answer(opened):
                 return
             defined = await self._definitions.find(name, params)
-        except (_Unusable, UnknownTool, AgentsError) as exc:
-            await self._cannot_decide(opened, exc)
-        else:
-            await self._decide(opened, defined, args)
-
-    async def _cannot_decide(self, opened: Opened, failure: Exception) -> None:
-        if isinstance(failure, AgentsError):
-            tool = ToolDescription(self._full_name(opened), "mcp")
-            call = PlannedCall(self._next_id(), tool, object_in(opened.request.params.get("arguments")))
-            judgement = self._gatekeeper.refused(call, failure)
+        except AgentsError as exc:
+            call = PlannedCall(self._next_id(), ToolDescription(self._full_name(opened), "mcp"), args)
+            judgement = self._gatekeeper.refused(call, exc)
             if self._session.is_observing:
                 await self._observe(opened, call, judgement)
             else:
                 self._refuse(opened, call, judgement)
-        elif self._session.is_observing:
-            self._server.release(opened, opened.request.wire)
+        except (_Unusable, UnknownTool) as exc:
+            if self._session.is_observing:
+                self._server.release(opened, opened.request.wire)
+            else:
+                text = f"Unknown tool: {exc}" if isinstance(exc, UnknownTool) else str(exc)
+                self._server.refuse(opened, INVALID_PARAMS, text)
         else:
-            text = f"Unknown tool: {failure}" if isinstance(failure, UnknownTool) else str(failure)
-            self._server.refuse(opened, INVALID_PARAMS, text)
+            await self._decide(opened, defined, args)
 
     async def _decide(self, opened: Opened, defined: Defined, args: JsonObject) -> None:
         tool = defined.tool
         continued = self._continued.take(opened.request.params, tool)
         call = continued.call if continued else PlannedCall(self._next_id(), tool, args)
         judgement = await self._gatekeeper.judged(call)
-        if self._session.is_observing and continued is None:
+        if continued is not None and (judgement.says != "deny" or self._session.is_observing):
+            # The same call comes again, with the answer to the server's own question.
+            opened.note = continued.note
+            is_sealed, params = continued.is_sealed, opened.request.params
+            self._pass(opened, continued, _sealed_wire(opened, call, params) if is_sealed else opened.request.wire)
+        elif self._session.is_observing:
             await self._observe(opened, call, judgement)
-        elif judgement.says == "deny" and not self._session.is_observing:
-            self._refuse(opened, call, judgement)
-        elif continued is not None:
-            self._go_on(opened, continued)
-        elif judgement.says == "allow":
-            await self._start(opened, Intent(call, defined), judgement.entry)
-        else:
+        elif judgement.says == "needs_human":
             await self._look_and_ask(opened, Intent(call, defined), judgement)
+        else:
+            await self._act(opened, Intent(call, defined), judgement)
+
+    async def _act(self, opened: Opened, intent: Intent, judgement: Judgement) -> None:
+        if judgement.says == "deny":
+            self._refuse(opened, intent.call, judgement)
+        elif judgement.says == "allow":
+            await self._start(opened, intent, judgement.entry)
+        else:
+            await self._ask(opened, intent, judgement)
 
     async def _decide_again(self, opened: Opened, intent: Intent) -> None:
-        """The tool or its budget was changed while the call was decided on, by this guard or by another one."""
+        """The tool or its budget changed meanwhile, through this guard or another one."""
         if intent.attempt >= MOST_ATTEMPTS:
             self._say_no(opened, intent.call.tool.name, "its definition or its budget keeps changing; call again")
             return
@@ -125,13 +130,7 @@ class CallKeeper:
             return
         call = replace(intent.call, tool=defined.tool)
         again = intent._replace(call=call, defined=defined, attempt=intent.attempt + 1)
-        judgement = await self._gatekeeper.judged(call, again.attempt)
-        if judgement.says == "deny":
-            self._refuse(opened, call, judgement)
-        elif judgement.says == "allow":
-            await self._start(opened, again, judgement.entry)
-        else:
-            await self._ask(opened, again, judgement)
+        await self._act(opened, again, await self._gatekeeper.judged(call, again.attempt))
 
     def _refuse(self, opened: Opened, call: PlannedCall, judgement: Judgement) -> None:
         self._records.write_behind(judgement.entry)
@@ -171,13 +170,7 @@ class CallKeeper:
         if defined.tool != call.tool:
             call = replace(call, tool=defined.tool)
             judgement = await self._gatekeeper.judged(call, intent.attempt)
-        if judgement.says == "deny":
-            self._refuse(opened, call, judgement)
-        elif judgement.says == "allow":
-            # Allowed meanwhile, by a person or by a rule.
-            await self._start(opened, intent._replace(call=call, defined=defined), judgement.entry)
-        else:
-            await self._ask(opened, intent._replace(call=call, defined=defined), judgement)
+        await self._act(opened, intent._replace(call=call, defined=defined), judgement)
 
     async def _ask(self, opened: Opened, intent: Intent, judgement: Judgement) -> None:
         params = opened.request.params if intent.params is None else intent.params
@@ -247,11 +240,10 @@ class CallKeeper:
         call, attempt = replace(asked.call, args=changed.args), asked.attempt + 1
         judgement = await self._gatekeeper.judged(call, attempt)
         intent = asked._replace(call=call, params=params, attempt=attempt)
+        before, now = question.judgement.decision.reasons, judgement.decision.reasons
         if judgement.says == "deny":
             self._refuse(opened, call, judgement)
-        elif judgement.says == "needs_human" and is_new(
-            judgement.decision.reasons, question.judgement.decision.reasons
-        ):
+        elif judgement.says == "needs_human" and is_new(now, before):
             await self._ask(opened, intent._replace(params={**params, "arguments": dict(call.args)}), judgement)
         else:
             opened.note = changed.note
@@ -261,12 +253,18 @@ class CallKeeper:
     # The call itself
 
     async def _start(self, opened: Opened, intent: Intent, *before: AuditEntry) -> None:
-        """Pin, budget and records change in one step of the store. After it the call is sent, or decided on again."""
+        """Change pin, budget and records in one step of the store. Then send the call, or decide on it again."""
         call, defined = intent.call, intent.defined
         outcome: StartOutcome = "changed"
         try:
             if self._definitions.is_current(defined):
-                outcome = await self._written_as_started(intent, *before)
+                started = self._gatekeeper.about(call, "started", "started")
+                start = self._definitions.start_of(defined, self._gatekeeper.budget.spendings())
+                outcome = await self._records.write(*before, started, start=start)
+        except asyncio.CancelledError:
+            # The record of the start is written all the same, so it needs an outcome.
+            self._finished(call, "failed", _TAKEN_BACK)
+            raise
         except AgentsError as exc:
             self._say_no(opened, call.tool.name, f"it cannot be recorded ({exc.message})")
             return
@@ -283,23 +281,6 @@ class CallKeeper:
             wire = _sealed_wire(opened, call, intent.params)
             self._pass(opened, Underway(call, is_sealed=True, note=opened.note), wire)
 
-    async def _written_as_started(self, intent: Intent, *before: AuditEntry) -> StartOutcome:
-        started = self._gatekeeper.about(intent.call, "started", "started")
-        start = self._definitions.start_of(intent.defined, self._gatekeeper.budget.spendings())
-        try:
-            return await self._records.start(start, *before, started)
-        except asyncio.CancelledError:
-            # The record of the start is written all the same, so it needs an outcome.
-            self._finished(intent.call, "failed", _TAKEN_BACK)
-            raise
-
-    def _go_on(self, opened: Opened, continued: Underway) -> None:
-        """The same call comes again, with the answer to the server's own question."""
-        opened.note = continued.note
-        is_sealed, params = continued.is_sealed, opened.request.params
-        wire = _sealed_wire(opened, continued.call, params) if is_sealed else opened.request.wire
-        self._pass(opened, continued, wire)
-
     def _pass(self, opened: Opened, underway: Underway, wire: bytes) -> None:
         if self._server.release(opened, wire):
             self._underway[opened] = underway
@@ -307,7 +288,7 @@ class CallKeeper:
             self._finished(underway.call, "failed", _TAKEN_BACK)
 
     def answered(self, opened: Opened, reply: Reply, about_result: Reason | None = None) -> None:
-        """`about_result` says what the client was not given of the reply."""
+        """`about_result` says what was withheld from the reply."""
         underway = self._underway.pop(opened, None)
         if underway is None:
             return

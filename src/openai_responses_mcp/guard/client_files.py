@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from openai_responses_mcp.adapters.remote.wire import WrongAddress, remote_address
 from openai_responses_mcp.commands.doctor.clients import Client
@@ -43,21 +42,11 @@ class CannotRewrite(Exception):
     """The text says why."""
 
 
-class Place(NamedTuple):
-    """Where an entry stands: the keys that lead to it."""
-
-    keys: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        return self.keys[-1]
-
-
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """One server of a client. Without a `command` it is reached by a URL."""
+    """One server of a client. Without a `command` it is reached by a URL. `keys` lead to it in the file."""
 
-    place: Place
+    keys: tuple[str, ...]
     command: str | None
     args: tuple[str, ...]
     url: str | None = None
@@ -69,6 +58,10 @@ class ServerEntry:
     """Values of headers that stand in the file itself."""
 
     @property
+    def name(self) -> str:
+        return self.keys[-1]
+
+    @property
     def words(self) -> tuple[str, ...]:
         return (self.command or "", *self.args)
 
@@ -78,19 +71,18 @@ def entries_in(client: Client, text: str, project: str | None = None) -> list[Se
     data = client.parse(text) if text.strip() else {}
     keys: tuple[str, ...] = (client.section,) if project is None else ("projects", project, client.section)
     section = _at(data, keys)
-    return [_entry(client, Place((*keys, name)), value) for name, value in section.items() if isinstance(value, dict)]
+    return [_entry(client, (*keys, name), value) for name, value in section.items() if isinstance(value, dict)]
 
 
 def entries_of_folders(client: Client, text: str) -> list[tuple[str, ServerEntry]]:
-    """Those that Claude Code keeps for single folders in the user's file. Raises `ValueError`."""
+    """Raises `ValueError`."""
     folders = folders_in(client.parse(text) if text.strip() else {})
     return [(folder, entry) for folder in folders for entry in entries_in(client, text, folder)]
 
 
 def folders_in(data: JsonValue) -> list[str]:
     """Claude Code keeps servers of single folders in the user's file."""
-    projects = data.get("projects") if isinstance(data, dict) else None
-    return list(projects) if isinstance(projects, dict) else []
+    return list(_at(data, ["projects"]))
 
 
 def _at(data: JsonValue, keys: Sequence[str]) -> JsonObject:
@@ -99,38 +91,34 @@ def _at(data: JsonValue, keys: Sequence[str]) -> JsonObject:
     return data if isinstance(data, dict) else {}
 
 
-def _entry(client: Client, place: Place, value: JsonObject) -> ServerEntry:
+def _entry(client: Client, keys: tuple[str, ...], value: JsonObject) -> ServerEntry:
     command, args, url = value.get("command"), value.get("args", []), value.get("url", value.get("httpUrl"))
     is_disabled = value.get("disabled") is True or value.get("enabled") is False
     if isinstance(url, str) and command is None:
         problem = _problem_with_url(client, url, value)
         headers = () if problem else tuple(f"{name}={named}" for name, named in _variables(client, value).items())
-        in_file = _values_in(value.get("headers") if headers else None)
-        return ServerEntry(place, None, (), url, is_disabled, problem, headers, in_file)
+        in_file = _values_in(_at(value, ["headers"])) if headers else ()
+        return ServerEntry(keys, None, (), url, is_disabled, problem, headers, in_file)
     if not isinstance(command, str) or not command.strip():
-        return ServerEntry(place, None, (), None, is_disabled, Sentence("it has no command"))
+        return ServerEntry(keys, None, (), None, is_disabled, Sentence("it has no command"))
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
-        return ServerEntry(place, command, (), None, is_disabled, Sentence("its args are not a list of texts"))
-    given = value.get("env")
-    own = (
-        {name: one for name, one in given.items() if name.startswith(_HEADER_VARIABLE)}
-        if isinstance(given, dict)
-        else None
-    )
-    return ServerEntry(place, command, tuple(args), None, is_disabled, secrets=_values_in(own))
+        return ServerEntry(keys, command, (), None, is_disabled, Sentence("its args are not a list of texts"))
+    taken_over = {name: one for name, one in _at(value, ["env"]).items() if name.startswith(_HEADER_VARIABLE)}
+    return ServerEntry(keys, command, tuple(args), None, is_disabled, secrets=_values_in(taken_over))
 
 
-def _values_in(headers: JsonValue) -> tuple[str, ...]:
+def _values_in(headers: JsonObject) -> tuple[str, ...]:
     """Those that stand in the file itself."""
-    values = headers.values() if isinstance(headers, dict) else ()
-    return tuple(one for one in values if isinstance(one, str) and one and "$" not in one)
+    return tuple(one for one in headers.values() if isinstance(one, str) and one and "$" not in one)
 
 
 def _problem_with_url(client: Client, url: str, value: JsonObject) -> str:
     """Why the guard cannot take this entry over. Empty if it can."""
     is_toml = client.parse is tomllib.loads
     kind = value.get("type", "http")
-    if kind not in ("http", "streamable-http", "streamableHttp") or (client.name == "Gemini CLI" and _is_sse(value)):
+    # Gemini CLI takes `url` alone for the older transport.
+    is_sse = client.name == "Gemini CLI" and "httpUrl" not in value and "type" not in value
+    if is_sse or kind not in ("http", "streamable-http", "streamableHttp"):
         return Sentence("it is reached over HTTP with SSE, the older transport, which the guard does not speak")
     if "${" in url:
         return Sentence("its URL is filled in by the client")
@@ -146,11 +134,6 @@ def _problem_with_url(client: Client, url: str, value: JsonObject) -> str:
     except CannotRewrite as exc:
         return str(exc.args[0])
     return ""
-
-
-def _is_sse(value: JsonObject) -> bool:
-    """Gemini CLI takes `url` alone for the older transport."""
-    return "httpUrl" not in value and "type" not in value
 
 
 def _variables(client: Client, value: JsonObject) -> dict[str, str]:

@@ -72,7 +72,6 @@ class Definitions:
         stable: Callable[[str, JsonObject], Mapping[str, JsonValue]] = lambda tool, entry: entry,
     ) -> None:
         self._guarded = guarded
-        self._server_name = guarded.name
         self._listings = listings
         self._server = server
         self._starts = starts
@@ -111,7 +110,7 @@ class Definitions:
             key: self._pin(key, listed.entry).partition(" ")[0]
             for name, listed in found.items()
             if listed and _claims_to_read(listed.entry) and not self._listings.is_ambiguous(name)
-            for key in [f"{self._server_name}/{name}"]
+            for key in [f"{self._guarded.name}/{name}"]
         }
 
     async def _found(self, name: str, shown_before: JsonObject | None = None) -> Defined:
@@ -119,8 +118,8 @@ class Definitions:
         if listed is None:
             raise UnknownTool(name)
         if self._listings.is_ambiguous(name):
-            raise schema_error(f"{self._server_name} lists {name} twice; update or remove the server")
-        key = f"{self._server_name}/{name}"
+            raise schema_error(f"{self._guarded.name} lists {name} twice; update or remove the server")
+        key = f"{self._guarded.name}/{name}"
         capability = await self._capability(key, listed.entry)
         known, pin = await self._starts.known(self._guarded, key), self._pin(key, listed.entry)
         shown = [self._pin(key, entry) for entry in (listed.shown, shown_before) if entry is not None]
@@ -169,7 +168,7 @@ class Definitions:
             raise schema_error(f"the definition of {key} is nested more than {MOST_LEVELS} levels deep")
         if len(canonical(entry)) > LONGEST_DEFINITION:
             raise schema_error(f"the definition of {key} has more than {LONGEST_DEFINITION} characters")
-        return checked_capabilities(self._server_name, [entry])[0]
+        return checked_capabilities(self._guarded.name, [entry])[0]
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -197,7 +196,9 @@ class Definitions:
             failure = "it has ended"
         else:
             return
-        raise AgentsError("AGENTS-E-MCP-UNREACHABLE", f"The tool of {self._server_name} cannot be looked up: {failure}")
+        raise AgentsError(
+            "AGENTS-E-MCP-UNREACHABLE", f"The tool of {self._guarded.name} cannot be looked up: {failure}"
+        )
 
     async def _pages(self, envelope: JsonObject) -> list[JsonValue]:
         entries: list[JsonValue] = []
@@ -207,14 +208,14 @@ class Definitions:
             page = object_in(await self._server.ask(LIST, asked))
             tools = page.get("tools")
             if not isinstance(tools, list):
-                raise schema_error(f"{self._server_name} answers tools/list with something else")
+                raise schema_error(f"{self._guarded.name} answers tools/list with something else")
             entries += tools
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str):
                 return entries
             if len(entries) > MOST_TOOLS:
                 break
-        raise schema_error(f"{self._server_name} lists more than {MOST_TOOLS} tools; let it offer fewer")
+        raise schema_error(f"{self._guarded.name} lists more than {MOST_TOOLS} tools; let it offer fewer")
 
 
 def _claims_to_read(entry: JsonObject) -> bool:

@@ -123,7 +123,7 @@ def _found(
 
 
 def _env_of(data: JsonValue, entry: ServerEntry) -> Mapping[str, str]:
-    for key in (*entry.place.keys, "env"):
+    for key in (*entry.keys, "env"):
         data = data.get(key) if isinstance(data, dict) else None
     return {name: str(value) for name, value in data.items()} if isinstance(data, dict) else {}
 
@@ -132,14 +132,14 @@ def _guarded(
     client: Client, file: str, entry: ServerEntry, env: Mapping[str, str], environ: Mapping[str, str]
 ) -> GuardedEntry | None:
     words = entry.words
-    known = Entry(entry.place.name, words[0], words[1:], {}, ())
+    known = Entry(entry.name, words[0], words[1:], {}, ())
     if entry.is_disabled or maybe_guard(known) is None:
         return None
     filled = {
         name: _FILLED_IN.sub(lambda found: environ.get(found[1], found[2] or ""), text) for name, text in env.items()
     }
     own = words[words.index("guard") + 1 :]
-    return GuardedEntry(client, file, entry.place.name, words, own, {**environ, **filled})
+    return GuardedEntry(client, file, entry.name, words, own, {**environ, **filled})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -154,13 +154,12 @@ class Records:
         self._lingering: list[AuditEntry] = []
         self._alarm: asyncio.TimerHandle | None = None
 
-    async def write(self, *entries: AuditEntry) -> None:
-        """Come back when they are in the log. Raises as `AuditLog.record` does."""
-        await self._written(entries)
-
-    async def start(self, start: CallStart, *entries: AuditEntry) -> StartOutcome:
-        """Start the call together with its records. Raises `AgentsError` if that cannot be stored."""
-        return await self._written(entries, start)
+    async def write(self, *entries: AuditEntry, start: CallStart | None = None) -> StartOutcome:
+        """Returns once they are in the log, together with the `start` of their call. Raises `AgentsError`."""
+        written: asyncio.Future[StartOutcome] = asyncio.get_running_loop().create_future()
+        self._linger_no_more()
+        self._enqueue(_Waiting(entries, written, start))
+        return await written
 
     def write_behind(self, *entries: AuditEntry) -> None:
         """No call waits for these."""
@@ -176,12 +175,6 @@ class Records:
             await self._audit.flush()
         if left := len(self._audit.unwritten):
             _logger.warning("AGENTS-E-LOG-STORE: the last records (%d) could not be written", left)
-
-    async def _written(self, entries: Sequence[AuditEntry], start: CallStart | None = None) -> StartOutcome:
-        written: asyncio.Future[StartOutcome] = asyncio.get_running_loop().create_future()
-        self._linger_no_more()
-        self._enqueue(_Waiting(entries, written, start))
-        return await written
 
     def _linger_no_more(self) -> None:
         if self._alarm is not None:
@@ -208,13 +201,13 @@ class Records:
         try:
             outcomes = await self._stored(batch)
         except AgentsError as exc:
-            if len(batch) > 1 and _is_about_one(exc):
-                # The others are written all the same.
-                for one in batch:
-                    await self._write([one])
-            else:
-                for one in batch:
+            # If the store is gone, it is gone for all of them, and trying each would take as long again.
+            is_store_gone = isinstance(exc, StoreUnavailable) and not isinstance(exc, RecordRefused)
+            for one in batch:
+                if len(batch) == 1 or is_store_gone:
                     self._fail(one, exc)
+                else:
+                    await self._write([one])
             return
         for one, outcome in zip(batch, outcomes, strict=True):
             if one.written is not None and not one.written.done():
@@ -250,8 +243,3 @@ class Records:
             one.written.set_result("started")
         else:
             one.written.set_exception(failure)
-
-
-def _is_about_one(failure: AgentsError) -> bool:
-    """If the store is gone, it is gone for all of them, and trying each would take as long again."""
-    return isinstance(failure, RecordRefused) or not isinstance(failure, StoreUnavailable)

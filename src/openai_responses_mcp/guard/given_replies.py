@@ -70,11 +70,11 @@ class GivenReplies:
     def _hidden(self) -> frozenset[str]:
         if self._is_observing or not self._rules.policy.hide_denied:
             return frozenset()
-        return frozenset(name for name, entry in self._listed.items() if self._is_denied(name, entry))
-
-    def _is_denied(self, name: str, entry: JsonObject) -> bool:
-        tool = ToolDescription(f"{self._server_name}/{name}", "mcp", annotations=annotations_of(entry))
-        return self._rules.denies_always(tool)
+        tools = {
+            name: ToolDescription(f"{self._server_name}/{name}", "mcp", annotations=annotations_of(entry))
+            for name, entry in self._listed.items()
+        }
+        return frozenset(name for name, tool in tools.items() if self._rules.denies_always(tool))
 
     def _listing(self, request: Request, reply: Reply) -> Reply:
         result = object_in(reply.result)
@@ -101,14 +101,14 @@ class GivenReplies:
 
     def _without_secrets(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
         hiding = _Hiding(self._masking, request, reply, definition)
-        hidden = hiding.value(_open_parts(reply.result) if reply.error is None else reply.error)
+        hidden = hiding.value(reply.result if reply.error is None else reply.error)
         if not hiding.count:
             return Given(reply)
         reason = Reason("result", "allow", {"hidden": hiding.count})
         if reply.error is not None:
             content = {**reply.content, "error": hidden}
             return Given(reply._replace(error=hidden, content=content, wire=messages.encode(content)), reason)
-        return Given(_with_result(reply, _with_opaque_parts(hidden, reply.result)), reason)
+        return Given(_with_result(reply, hidden), reason)
 
 
 class _Hiding:
@@ -120,10 +120,8 @@ class _Hiding:
     def __init__(self, masking: Masking, request: Request, reply: Reply, definition: JsonObject) -> None:
         self._find = masking.finder.find
         self.count = 0
-        output, args = (
-            object_in(object_in(reply.result).get("structuredContent")),
-            object_in(request.params.get("arguments")),
-        )
+        output = object_in(object_in(reply.result).get("structuredContent"))
+        args = object_in(request.params.get("arguments"))
         in_output = secret_fields(object_in(definition.get("outputSchema")), output)
         in_args = secret_fields(object_in(definition.get("inputSchema")), args)
         texts = [*_texts_at(output, in_output), *_texts_at(args, in_args)]
@@ -142,6 +140,9 @@ class _Hiding:
             return value
         hidden: JsonObject = {}
         for name, inner in value.items():
+            if name in _OPAQUE and path in ((), ("task",)):
+                hidden[name] = inner
+                continue
             shown = self._labelled(name, self._find(name))
             while shown in hidden:
                 shown += "'"
@@ -179,21 +180,6 @@ def _size_of(reply: Reply) -> int:
     return len(written.encode("utf-8", "surrogatepass"))
 
 
-def _open_parts(result: JsonValue) -> JsonValue:
-    if not isinstance(result, dict):
-        return result
-    shown = {key: value for key, value in result.items() if key not in _OPAQUE}
-    task = shown.get("task")
-    return {**shown, "task": _open_parts(task)} if isinstance(task, dict) else shown
-
-
-def _with_opaque_parts(hidden: JsonValue, result: JsonValue) -> JsonObject:
-    opaque = {key: value for key, value in object_in(result).items() if key in _OPAQUE}
-    task = object_in(result).get("task")
-    inner = {"task": _with_opaque_parts(object_in(hidden).get("task"), task)} if isinstance(task, dict) else {}
-    return {**object_in(hidden), **inner, **opaque}
-
-
 def _texts_at(value: JsonObject, fields: Mapping[Path, str]) -> Iterator[tuple[str, str]]:
     for path, name in fields.items():
         found: JsonValue = value
@@ -202,7 +188,7 @@ def _texts_at(value: JsonObject, fields: Mapping[Path, str]) -> Iterator[tuple[s
         yield str(found), name
 
 
-def _with_result(reply: Reply, result: JsonObject) -> Reply:
+def _with_result(reply: Reply, result: JsonValue) -> Reply:
     content = {**reply.content, "result": result}
     return reply._replace(result=result, content=content, wire=messages.encode(content))
 

@@ -15,40 +15,40 @@ from dataclasses import dataclass, field
 from openai_responses_mcp.commands.doctor.clients import Client, with_comments
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.json_values import OwnJson
-from openai_responses_mcp.guard.client_files import KEPT_KEYS, CannotRewrite, Place, ServerEntry, variable_of
+from openai_responses_mcp.guard.client_files import KEPT_KEYS, CannotRewrite, ServerEntry, variable_of
 
 _DEEPEST = 100
 _UNSAFE = Sentence("it is written in a way that cannot be changed safely")
 
 
-def rewritten(client: Client, text: str, place: Place, words: Sequence[str]) -> str:
+def rewritten(client: Client, text: str, keys: Sequence[str], words: Sequence[str]) -> str:
     """The text with another command for this entry. Raises `CannotRewrite`."""
-    return _rewritten_toml(text, place, words) if _is_toml(client) else _rewritten_json(text, place, words)
+    return _rewritten_toml(text, keys, words) if _is_toml(client) else _rewritten_json(text, keys, words)
 
 
 def guarded_url(client: Client, text: str, entry: ServerEntry, words: Sequence[str]) -> str:
     """The text with this command in the place of the entry's URL. Raises `CannotRewrite`."""
     is_toml, parse = _is_toml(client), _parser_of(client)
     after = _url_to_command_toml(text, entry, words) if is_toml else _url_to_command_json(text, entry, words)
-    wanted = _with_entry(parse(text), entry.place.keys, lambda old: _as_command(old, words, is_toml=is_toml))
+    wanted = _with_entry(parse(text), entry.keys, lambda old: _as_command(old, words, is_toml=is_toml))
     return _checked(parse, after, wanted)
 
 
-def entry_text(client: Client, text: str, place: Place) -> str:
+def entry_text(client: Client, text: str, keys: Sequence[str]) -> str:
     """The entry as it is written in the file. Raises `CannotRewrite`."""
-    start, end = _span(client, text, place)
+    start, end = _span(client, text, keys)
     return text[start:end]
 
 
-def with_entry_text(client: Client, text: str, place: Place, written: str) -> str:
+def with_entry_text(client: Client, text: str, keys: Sequence[str], written: str) -> str:
     """The text with the entry as it was written before. Raises `CannotRewrite`."""
-    start, end = _span(client, text, place)
+    start, end = _span(client, text, keys)
     parse = _parser_of(client)
     after = text[:start] + written + text[end:]
     try:
         found = parse(after)
-        before = _with_entry(parse(text), place.keys, lambda _: {})
-        is_whole = _with_entry(found, place.keys, lambda _: {}) == before
+        before = _with_entry(parse(text), keys, lambda _: {})
+        is_whole = _with_entry(found, keys, lambda _: {}) == before
     except (ValueError, KeyError, TypeError):
         is_whole = False
     if not is_whole:
@@ -56,10 +56,10 @@ def with_entry_text(client: Client, text: str, place: Place, written: str) -> st
     return after
 
 
-def _span(client: Client, text: str, place: Place) -> tuple[int, int]:
+def _span(client: Client, text: str, keys: Sequence[str]) -> tuple[int, int]:
     if _is_toml(client):
-        return _table(text, place)
-    node = _node_at(text, place)
+        return _table(text, keys)
+    node = _node_at(text, keys)
     return node.start, node.end
 
 
@@ -101,10 +101,10 @@ def _with_entry(data: OwnJson, keys: Sequence[str], change: Callable[[OwnJson], 
     return {**data, keys[0]: _with_entry(data[keys[0]], keys[1:], change)}
 
 
-def _check(parse: Callable[[str], OwnJson], before: str, after: str, place: Place, words: Sequence[str]) -> str:
+def _check(parse: Callable[[str], OwnJson], before: str, after: str, keys: Sequence[str], words: Sequence[str]) -> str:
     """Only this entry is another one, and it is as wanted."""
     command = {"command": words[0], "args": list(words[1:])}
-    return _checked(parse, after, _with_entry(parse(before), place.keys, lambda old: {**old, **command}))
+    return _checked(parse, after, _with_entry(parse(before), keys, lambda old: {**old, **command}))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -125,8 +125,8 @@ _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _OTHER = re.compile(r"[^\s,\]}/]+")
 
 
-def _rewritten_json(text: str, place: Place, words: Sequence[str]) -> str:
-    node = _node_at(text, place)
+def _rewritten_json(text: str, keys: Sequence[str], words: Sequence[str]) -> str:
+    node = _node_at(text, keys)
     command, args = node.members.get("command"), node.members.get("args")
     if command is None:
         raise CannotRewrite(_UNSAFE)
@@ -140,11 +140,11 @@ def _rewritten_json(text: str, place: Place, words: Sequence[str]) -> str:
     for one, value in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
         text = text[: one.start] + value + text[one.end :]
     # Inserted args are part of what is compared with.
-    return _check(with_comments, before, text, place, words)
+    return _check(with_comments, before, text, keys, words)
 
 
 def _url_to_command_json(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
-    node = _node_at(text, entry.place)
+    node = _node_at(text, entry.keys)
     url = node.members.get("url") or node.members.get("httpUrl")
     if url is None or ("url" in node.members and "httpUrl" in node.members):
         raise CannotRewrite(_UNSAFE)
@@ -176,10 +176,10 @@ def _like(text: str, args: _Node, values: Sequence[str], on_one_line: str) -> st
     return f"[\n{items}\n{close[1] if close else ''}]"
 
 
-def _node_at(text: str, place: Place) -> _Node:
+def _node_at(text: str, keys: Sequence[str]) -> _Node:
     try:
         node = _read(text, _skip(text, 0), 0)
-        for key in place.keys:
+        for key in keys:
             node = node.members[key]
     except (KeyError, IndexError, ValueError, AttributeError, RecursionError):
         raise CannotRewrite(_UNSAFE) from None
@@ -231,8 +231,8 @@ def _read(text: str, at: int, depth: int) -> _Node:
 # TOML
 
 
-def _rewritten_toml(text: str, place: Place, words: Sequence[str]) -> str:
-    start, end = _table(text, place)
+def _rewritten_toml(text: str, keys: Sequence[str], words: Sequence[str]) -> str:
+    start, end = _table(text, keys)
     body = text[start:end]
     command, written = _assignment(body, "command"), f"[{', '.join(map(_toml, words[1:]))}]"
     if command is None:
@@ -244,11 +244,11 @@ def _rewritten_toml(text: str, place: Place, words: Sequence[str]) -> str:
         body = body[: args[0]] + written + body[args[1] :]
     command = _assignment(body, "command") or command
     body = body[: command[0]] + _toml(words[0]) + body[command[1] :]
-    return _check(tomllib.loads, text, text[:start] + body + text[end:], place, words)
+    return _check(tomllib.loads, text, text[:start] + body + text[end:], keys, words)
 
 
 def _url_to_command_toml(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
-    start, end = _table(text, entry.place)
+    start, end = _table(text, entry.keys)
     body = text[start:end]
     variables = [header.partition("=")[2].rpartition(" ")[2] for header in entry.headers]
     lines = [f"command = {_toml(words[0])}", f"args = [{', '.join(map(_toml, words[1:]))}]"]
@@ -267,14 +267,14 @@ def _toml(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _table(text: str, place: Place) -> tuple[int, int]:
+def _table(text: str, keys: Sequence[str]) -> tuple[int, int]:
     """From behind its header to the next header."""
     for header in re.finditer(r"^[ \t]*\[([^\[\]\n]+)\][ \t]*(?:#[^\n]*)?$", text, re.MULTILINE):
         try:
-            keys = tomllib.loads(f"[{header[1]}]")
+            found = tomllib.loads(f"[{header[1]}]")
         except ValueError:
             continue
-        if keys == {place.keys[0]: {place.keys[1]: {}}}:
+        if found == {keys[0]: {keys[1]: {}}}:
             after = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, header.end())
             return header.end(), after.start() if after else len(text)
     raise CannotRewrite(Sentence("it has no table in the file"))

@@ -69,7 +69,7 @@ def main(
         plans = undoing(notes, clients, environ, here, arguments.server)
     else:
         files = files_with_servers(clients, environ, here, is_project=arguments.project)
-        names = [one.place.name for file in files if isinstance(file, ClientFile) for one in file.entries]
+        names = [one.name for file in files if isinstance(file, ClientFile) for one in file.entries]
         check_servers(parser, arguments.server, names)
         plans = guarding(notes, files, own_command(environ), arguments.server, policy)
     changing = [plan for plan in plans if plan.before != plan.after]

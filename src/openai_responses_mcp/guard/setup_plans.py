@@ -16,7 +16,6 @@ from openai_responses_mcp.guard.client_files import (
     CannotRewrite,
     Guarded,
     Notes,
-    Place,
     Plan,
     ServerEntry,
     entries_in,
@@ -75,9 +74,9 @@ def guarding(
         guarded: list[tuple[ServerEntry, Guarded]] = []
         skipped: list[str] = []
         for entry in file.entries:
-            if servers and entry.place.name not in servers:
+            if servers and entry.name not in servers:
                 continue
-            earlier = made.get((path, entry.place.keys))
+            earlier = made.get((path, entry.keys))
             if policy is not None and earlier is not None and _is_unchanged(client, before, entry, earlier):
                 words = _with_policy(earlier.after, policy)
                 if words != earlier.after:
@@ -87,22 +86,22 @@ def guarding(
             if why_not == _GUARDED and _lacks(policy, entry):
                 why_not = _GUARDED_BY_HAND
             if why_not is not None:
-                skipped.append(_left_alone(entry.place.name, path, why_not))
+                skipped.append(_left_alone(entry.name, path, why_not))
                 continue
-            name = entry.place.name.replace("/", "-")[:64]
+            name = entry.name.replace("/", "-")[:64]
             rule = () if policy is None else ("--policy", policy)
             headers = tuple(word for header in entry.headers for word in ("--header-env", header))
             behind = ("--", *entry.words) if entry.url is None else ("--url", entry.url, *headers)
             words = (*own, "guard", "--name", name, *rule, *behind)
-            guarded.append((entry, Guarded(path, entry.place.keys, () if entry.url else entry.words, words)))
+            guarded.append((entry, Guarded(path, entry.keys, () if entry.url else entry.words, words)))
         for folder, entry in () if servers else file.elsewhere:
             why_not = _why_not(entry)
             lacks_policy = why_not == _GUARDED and _lacks(policy, entry)
-            if why_not is None or (lacks_policy and (path, entry.place.keys) in made):
+            if why_not is None or (lacks_policy and (path, entry.keys) in made):
                 why = Sentence("it belongs to {folder}: run guard setup --project there", folder=folder)
-                skipped.append(_left_alone(entry.place.name, path, why))
+                skipped.append(_left_alone(entry.name, path, why))
             elif lacks_policy:
-                skipped.append(_left_alone(entry.place.name, path, _GUARDED_BY_HAND))
+                skipped.append(_left_alone(entry.name, path, _GUARDED_BY_HAND))
         plans.append(_guarding_plan(client, path, before, guarded, skipped))
     return plans
 
@@ -122,11 +121,11 @@ def _guarding_plan(
         entry = by_keys[one.keys]
         if entry.url is not None:
             after = guarded_url(client, text, entry, one.after)
-            one = replace(one, text_before=entry_text(client, text, entry.place))
+            one = replace(one, text_before=entry_text(client, text, entry.keys))
         else:
-            after = rewritten(client, text, entry.place, one.after)
+            after = rewritten(client, text, entry.keys, one.after)
         is_whole = bool(one.text_before)
-        return after, replace(one, text_after=entry_text(client, after, entry.place) if is_whole else "")
+        return after, replace(one, text_after=entry_text(client, after, entry.keys) if is_whole else "")
 
     by_keys = {one.keys: entry for entry, one in guarded}
     plan = _plan(file, before, [one for _, one in guarded], skipped, change)
@@ -140,7 +139,7 @@ def _why_not(entry: ServerEntry) -> str | None:
     if entry.url is not None:
         return Sentence("it is disabled") if entry.is_disabled else None
     words = tuple(word for argument in entry.args for word in argument.split())
-    known = Entry(entry.place.name, entry.command or "", words, {}, ())
+    known = Entry(entry.name, entry.command or "", words, {}, ())
     if maybe_guard(known) is not None:
         return _GUARDED
     if entry.is_disabled:
@@ -183,46 +182,42 @@ def undoing(
         undone: list[Guarded] = []
         skipped: list[str] = []
         for one in noted:
-            place = Place(one.keys)
-            now = {entry.place: entry for entry in _entries_at(client, before, place)}.get(place)
-            if now is None or now.words != one.after or not _is_as_written(client, before, one):
-                changed = Sentence(
-                    "{name} in {file}: it has changed since, so it stays as it is", name=place.name, file=file
-                )
-                skipped.append(changed)
-                continue
-            undone.append(one)
+            now = _entry_at(client, before, one.keys)
+            if now is not None and now.words == one.after and _is_as_written(client, before, one):
+                undone.append(one)
+            else:
+                why = "{name} in {file}: it has changed since, so it stays as it is"
+                skipped.append(Sentence(why, name=one.keys[-1], file=file))
         plan = _plan(file, before, undone, skipped, partial(_undone, client))
         plans.append(replace(plan, secrets=_secrets_in(client, plan.after, undone)))
     return plans
 
 
 def _secrets_in(client: Client, content: bytes, entries: Sequence[Guarded]) -> tuple[str, ...]:
-    places = {Place(one.keys) for one in entries}
-    found = [entry for place in places for entry in _entries_at(client, content, place) if entry.place == place]
-    return tuple(secret for entry in found for secret in entry.secrets)
+    found = [_entry_at(client, content, one.keys) for one in entries]
+    return tuple(secret for entry in found if entry for secret in entry.secrets)
 
 
 def _is_as_written(client: Client, before: bytes, one: Guarded) -> bool:
     """True if the entry was not edited since. One with a URL is put back as a whole, which would lose the edit."""
     try:
-        return not one.text_after or entry_text(client, _text(before), Place(one.keys)) == one.text_after
+        return not one.text_after or entry_text(client, _text(before), one.keys) == one.text_after
     except CannotRewrite:
         return False
 
 
 def _undone(client: Client, text: str, one: Guarded) -> tuple[str, Guarded]:
     if one.text_before:
-        return with_entry_text(client, text, Place(one.keys), one.text_before), one
-    return rewritten(client, text, Place(one.keys), one.before), one
+        return with_entry_text(client, text, one.keys, one.text_before), one
+    return rewritten(client, text, one.keys, one.before), one
 
 
-def _entries_at(client: Client, before: bytes, place: Place) -> list[ServerEntry]:
-    project = place.keys[1] if place.keys[0] == "projects" else None
+def _entry_at(client: Client, content: bytes, keys: Sequence[str]) -> ServerEntry | None:
+    project = keys[1] if keys[0] == "projects" else None
     try:
-        return entries_in(client, _text(before), project)
+        return next((entry for entry in entries_in(client, _text(content), project) if entry.keys == keys), None)
     except ValueError:
-        return []
+        return None
 
 
 def _plan(
