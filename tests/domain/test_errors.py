@@ -19,20 +19,6 @@ def test_only_busy_and_unreachable_gateways_are_worth_asking_again() -> None:
     assert {kind.__name__ for kind in failures if kind.is_worth_repeating} == set(FAILURES_WORTH_REPEATING)
 
 
-def test_a_failure_of_the_gateway_carries_the_facts_it_was_given() -> None:
-    error = GatewayError(
-        "busy",
-        status=429,
-        kind="rate_limit",
-        code="slow_down",
-        name="RateLimitError",
-        body="{}",
-        retry_after_seconds=2.0,
-    )
-    assert (error.status, error.kind, error.code, error.name) == (429, "rate_limit", "slow_down", "RateLimitError")
-    assert (error.body, error.retry_after_seconds, error.retries) == ("{}", 2.0, 0)
-
-
 def test_what_still_runs_says_how_to_fetch_it_and_keeps_the_facts_of_what_went_wrong() -> None:
     cause = GatewayError("busy", status=429, kind="rate_limit", code="slow_down", name="RateLimitError", body="{}")
     error = StillRunning("Too slow.", response_id="resp_1", cause=cause)

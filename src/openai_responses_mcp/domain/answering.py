@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from functools import lru_cache
 
 from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
 from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing
@@ -22,15 +21,15 @@ from openai_responses_mcp.domain.models import (
 from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
 from openai_responses_mcp.domain.texts import Sentence
 
-# Of the text: more than any model writes in one answer.
+# In characters: more than any model writes in one answer.
 LONGEST_ANSWER = 1_000_000
-# For an answer that is fetched by its id and does not say which model wrote it.
+# For a fetched answer that does not name its model.
 UNKNOWN_MODEL = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweringRules:
-    """What the configuration says about answering; `in_background` has the profiles whose questions run there."""
+    """What the configuration says about answering. `in_background` names the profiles that ask in the background."""
 
     profiles: Mapping[str, AnsweringProfile]
     instructions: str
@@ -49,7 +48,7 @@ class AnsweringRules:
 
 
 def model_request(question: Question, rules: AnsweringRules, today: date) -> ModelRequest:
-    """What the model is asked with. Raises `ProfileMissing`."""
+    """Raises `ProfileMissing`."""
     profile = rules.profiles.get(question.profile) or rules.profiles.get("answer")
     if profile is None:
         raise ProfileMissing(Sentence("model_profiles.answer is required"))
@@ -91,7 +90,12 @@ def _hints(question: Question, rules: AnsweringRules, today: date) -> str:
         hints += f" domains: {', '.join(domains)}"
     if question.style:
         hints += f" style: {question.style}"
-    return f"{hints} {_dates(today)} ({rules.timezone})"
+    day = timedelta(days=1)
+    return f"{hints} today={today} yesterday={today - day} tomorrow={today + day} ({rules.timezone})"
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
 
 
 class AnswerQuestion:
@@ -102,11 +106,10 @@ class AnswerQuestion:
         self._rules = rules
 
     def allowed_domains(self, question: Question) -> tuple[str, ...]:
-        """What the search for the answer is restricted to; nothing means that it is not."""
+        """The domains that the search is restricted to; empty if it is not restricted."""
         return _allowed_domains(question, self._rules)
 
     def runs_in_background(self, profile: str) -> bool:
-        """Whether the API is asked to work on questions to this profile in the background."""
         return profile in self._rules.in_background
 
     async def answer(
@@ -115,7 +118,7 @@ class AnswerQuestion:
         on_progress: ProgressListener | None = None,
         on_started: StartListener | None = None,
     ) -> Answer:
-        """Raises `ProfileMissing`, `KeyUnusable` or `GatewayError`; the listeners are those of the gateway."""
+        """Raises `ProfileMissing`, `KeyUnusable` or `GatewayError`. The listeners are passed to the gateway."""
         request = model_request(question, self._rules, self._clock.today())
         self._log_request(question, request)
         started = self._clock.monotonic()
@@ -125,17 +128,13 @@ class AnswerQuestion:
         return answer_from(reply, self._rules, self._clock.today())
 
     def _log_request(self, question: Question, request: ModelRequest) -> None:
-        if not self._logger.is_debugging:
-            return
-        takes_verbosity, takes_effort = request.verbosity is not None, request.reasoning_effort is not None
-        supports = {"verbosity": takes_verbosity, "reasoning": takes_effort}
+        supports = {"verbosity": request.verbosity is not None, "reasoning": request.reasoning_effort is not None}
         self._logger.debug("", profile=question.profile, model=request.model, supports=supports)
-        facts = {"tools": "web_search(on)", "reasoning": takes_effort, "text.verbosity": takes_verbosity}
-        self._logger.debug("request summary", **{name: _on_off(fact) for name, fact in facts.items()})
+        verbosity, reasoning = ("on" if is_sent else "off" for is_sent in supports.values())
+        facts = {"tools": "web_search(on)", "reasoning": reasoning, "text.verbosity": verbosity}
+        self._logger.debug("request summary", **facts)
 
     def _log_reply(self, reply: ModelReply, seconds: float) -> None:
-        if not self._logger.is_debugging:
-            return
         usage = reply.usage
         self._logger.debug(
             "reply",
@@ -147,24 +146,29 @@ class AnswerQuestion:
 
 
 def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer:
-    """What the client gets for a reply that says its model and its domains. Raises `AnswerWithheld`."""
+    """Raises `AnswerWithheld`."""
     if reply.refusal is not None:
         raise AnswerWithheld(
             Sentence("The model refused to answer: ask in another way. It says: {refusal}", refusal=reply.refusal)
         )
-    # Not all blanks: a Japanese paragraph begins with one.
+    # The ideographic space stays: a Japanese paragraph begins with one.
     text = reply.text.strip(" \t\r\n")
-    if not text.strip():
-        raise _nothing_said(reply)
     reason = reply.incomplete_reason
+    if not text.strip():
+        if reason is None:
+            raise AnswerWithheld(Sentence("The model returned no text. Ask again, or ask in another way."))
+        raise AnswerWithheld(
+            Sentence(
+                "The response ended early ({reason}) before any text. Raise request.max_output_tokens, or ask for less.",
+                reason=reason,
+            )
+        )
     if len(text) > LONGEST_ANSWER:
         text, reason = text[:LONGEST_ANSWER], Sentence("cut after {count} characters", count=f"{LONGEST_ANSWER:,}")
     if reason is not None:
         text = f"[Incomplete: {reason}] {text}"
     searched = used_search(reply)
-    selection = select_citations(
-        reply, today=today.isoformat(), limit=rules.max_citations, allowed_domains=reply.allowed_domains
-    )
+    selection = select_citations(reply, today=today.isoformat(), limit=rules.max_citations)
     return Answer(
         text=with_sources(text, selection.citations, today=today.isoformat()) if searched else text,
         used_search=searched,
@@ -178,33 +182,8 @@ def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer
     )
 
 
-def _nothing_said(reply: ModelReply) -> AnswerWithheld:
-    if reply.incomplete_reason is None:
-        return AnswerWithheld(Sentence("The model returned no text. Ask again, or ask in another way."))
-    return AnswerWithheld(
-        Sentence(
-            "The response ended early ({reason}) before any text. Raise request.max_output_tokens, or ask for less.",
-            reason=reply.incomplete_reason,
-        )
-    )
-
-
-@lru_cache(maxsize=1)
-def _dates(today: date) -> str:
-    day = timedelta(days=1)
-    return f"today={today} yesterday={today - day} tomorrow={today + day}"
-
-
-def _plain(number: float) -> str:
-    return str(int(number)) if number == int(number) else str(number)
-
-
-def _on_off(fact: object) -> object:
-    return {True: "on", False: "off"}.get(fact, fact) if isinstance(fact, bool) else fact
-
-
-# Which settings a model takes shows in the number in its id, so that next year's model is served on its first day. A
-# gateway may put `openai/` before the id. What follows the number (`.2`, `-mini`, a date) does not matter.
+# The number in a model's id decides which settings are sent, so that future models are served too. A gateway may put
+# `openai/` before the id. What follows the number (`.2`, `-mini`, a date) does not matter.
 _GPT_FROM_5 = re.compile(r"(?:openai/)?gpt-(?:[5-9]|[1-9][0-9])")
 _O_FROM_3 = re.compile(r"(?:openai/)?o(?:[3-9]|[1-9][0-9])")
 
@@ -218,7 +197,7 @@ def takes_effort(model: str) -> bool:
 
 
 class FetchAnswer:
-    """Both ways give the answer, or raise the error, that the question itself would have led to."""
+    """Gives the answer, or raises the error, that the original call would have given."""
 
     def __init__(self, gateway: LLMGateway, clock: WallClock, rules: AnsweringRules) -> None:
         self._gateway = gateway
@@ -226,13 +205,13 @@ class FetchAnswer:
         self._rules = rules
 
     async def wait(self, response_id: str, on_progress: ProgressListener | None = None) -> Answer:
-        """Raises `KeyUnusable` or `GatewayError`, as `LLMGateway.follow`. Being cancelled, it only stops waiting."""
+        """Raises as `LLMGateway.follow`. Cancelling only stops the wait."""
         return self._answer(await self._gateway.follow(response_id, on_progress))
 
     async def look(self, response_id: str, allowed_domains: tuple[str, ...] | None = None) -> Answer | Progress:
-        """The answer if it is there, else what is happening. Raises as `LLMGateway.look_up`.
+        """The answer if it is finished, else its progress. Raises as `LLMGateway.look_up`.
 
-        The domains are those of the question, if they are known; else what the API says of them.
+        Without `allowed_domains`, those that the API reports are used.
         """
         reply = await self._gateway.look_up(response_id)
         if isinstance(reply, Progress):
@@ -240,5 +219,5 @@ class FetchAnswer:
         return self._answer(reply if allowed_domains is None else replace(reply, allowed_domains=allowed_domains))
 
     def _answer(self, reply: ModelReply) -> Answer:
-        # A response that can be fetched is kept at the API, whatever is asked of new ones.
+        # A response that can be fetched is stored at the API, even if new ones are not.
         return answer_from(reply, replace(self._rules, store=True), self._clock.today())

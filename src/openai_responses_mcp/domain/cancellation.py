@@ -1,7 +1,7 @@
-"""Calls in flight, the cancel use case, and waiting for an event or a while.
+"""Calls in flight, and cancelling them.
 
-A call is in flight from `start` until `finish`; both happen on one event loop, so that of a reply and a cancellation
-exactly one comes first. The one who gets `True` from `finish` owns the reply; after a cancellation there is none.
+A call is in flight from `start` until `finish` or `cancel`, whichever comes first; all run on one event loop. Only a
+caller that gets `True` from `finish` may send the reply.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ CallId = int | str
 
 
 class Call:
-    """One call; compared by identity, since a later call may take over the id of a cancelled one."""
+    """Compared by identity: a later call may reuse the id of a cancelled one."""
 
     __slots__ = ("abort", "id")
 
@@ -45,14 +45,14 @@ class CallsInFlight:
         return call
 
     def finish(self, call: Call) -> bool:
-        """Whether the call was still in flight. Only then may it be answered."""
+        """True if the call was still in flight. Only then may it be answered."""
         if call not in self:
             return False
         del self._calls[call.id]
         return True
 
     def cancel(self, call_id: CallId, reason: str | None = None) -> None:
-        """Abort the call and silence it for good; unknown, finished and repeated ids are ignored."""
+        """Abort the call, which then gets no reply. No effect for an unknown or finished call."""
         call = self._calls.pop(call_id, None)
         if call is None:
             return
@@ -65,7 +65,7 @@ class CallsInFlight:
 
 
 async def has_happened_within(event: asyncio.Event, seconds: float, clock: WallClock) -> bool:
-    """Whether the event is set; comes back as soon as it is, at the latest when the time has passed."""
+    """Wait for the event, at most that long. True if it is set."""
     if event.is_set():
         return True
     happening = asyncio.ensure_future(event.wait())

@@ -11,6 +11,7 @@ from openai_responses_mcp.domain.texts import one_line
 _HEADING = re.compile(r"[\s#>*_]*sources[\s*_]*[:：][\s*_]*", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]?)\s*\S")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# Of a text that may consist of millions of lines, only the last ones are searched for the section.
 _MOST_LINES = 1_000
 _UNFIT_FOR_URLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _URL = re.compile(r"https?://[^\s()<>\[\]（）［］【】、，]+", re.IGNORECASE)
@@ -28,13 +29,14 @@ class Selection:
     left_out: tuple[str, ...] = ()
 
 
-def select_citations(reply: ModelReply, *, today: str, limit: int, allowed_domains: tuple[str, ...] = ()) -> Selection:
-    """What was cited, else what was searched; source ids always follow, and the limit leaves room for some.
+def select_citations(reply: ModelReply, *, today: str, limit: int) -> Selection:
+    """The cited sources, else the searched ones; then source ids, of which the limit leaves at least one.
 
-    The API's own filter for domains leaks. A source id has no domain and stays.
+    URLs outside the allowed domains are left out, because the API's own filter leaks. A source id has no domain.
     """
     found = _without_repeats([*reply.cited, *(s for s in reply.searched if not (reply.cited and s.is_url))])
-    outside = [s for s in found if allowed_domains and s.is_url and not lies_in(s.name, allowed_domains)]
+    allowed = reply.allowed_domains
+    outside = [source for source in found if allowed and source.is_url and not lies_in(source.name, allowed)]
     candidates = [source for source in found if source not in outside]
     chosen = candidates[:limit]
     cut_off_ids = [source for source in candidates[limit:] if not source.is_url]
@@ -80,14 +82,14 @@ def with_sources(text: str, citations: Sequence[Citation], *, today: str) -> str
 
 
 def split_sources(text: str) -> tuple[str, list[str]]:
-    """The text up to and with the heading of its `Sources:` section, and the lines below it; no lines without one."""
+    """The text up to and including its `Sources:` heading, and the lines below it; no lines if there is no heading."""
     lines = text.rstrip().rsplit("\n", _MOST_LINES)
     start = _heading_in(lines)
     return (text, []) if start is None else ("\n".join(lines[: start + 1]), lines[start + 1 :])
 
 
 def _heading_in(lines: Sequence[str]) -> int | None:
-    # From the end, where the section stands. Only so many lines are looked at, because a text may be nothing but lines.
+    # The last heading counts.
     return next((i for i in reversed(range(len(lines))) if _HEADING.fullmatch(lines[i])), None)
 
 
@@ -97,9 +99,9 @@ def _dated(item: str, today: str) -> str:
 
 
 def lies_in(url: str, domains: Iterable[str]) -> bool:
-    """Whether an address is in one of the domains or their subdomains. False for what is no address on the web.
+    """True if the URL is in one of the domains or their subdomains. False for anything but http and https.
 
-    Addresses come from a model and may be made to look like others, so they are read as a browser reads them.
+    URLs come from a model and may imitate others, so they are read as a browser reads them.
     """
     host = _host_of(url)
     return bool(host) and any(host == domain or host.endswith(f".{domain}") for domain in map(_plain_domain, domains))
@@ -107,7 +109,7 @@ def lies_in(url: str, domains: Iterable[str]) -> bool:
 
 def _host_of(url: str) -> str:
     try:
-        # To a browser, a backslash ends the host as well as a slash does.
+        # To a browser, a backslash ends the host just as a slash does.
         parts = urlsplit(url.replace("\\", "/"))
         return _spelled_one_way(parts.hostname or "") if parts.scheme in ("http", "https") else ""
     except ValueError:
@@ -121,7 +123,7 @@ def _plain_domain(domain: str) -> str:
 
 
 def _spelled_one_way(host: str) -> str:
-    """Without the dot that may end a name, and in the letters that the name system knows."""
+    """Without a trailing dot, and encoded as DNS names are."""
     host = host.strip(".")
     if host.isascii():
         return host

@@ -45,9 +45,9 @@ class Reply(NamedTuple):
 
 
 class BadMessage(NamedTuple):
-    """Something to be refused, with the id where there is exactly one that can be used.
+    """A message to reject, with its id if it has exactly one usable id.
 
-    A reply, and a message without an id, is never answered: `is_answered` is False.
+    `is_answered` is False for a reply and for a message without an id: neither gets an error back.
     """
 
     code: int
@@ -72,7 +72,7 @@ def read(body: bytes) -> Message:
     is_reply = _is_reply(content)
     given = content.get("id")
     usable = given if is_id(given) else None
-    fault = _fault_in(content) or (_fault_in_reply if is_reply else _fault_in_request)(content)
+    fault = _fault_in(content, is_reply=is_reply)
     if fault:
         text = f"Invalid request: {fault}"
         return BadMessage(INVALID_REQUEST, text, usable, is_reply, is_answered="id" in content and not is_reply)
@@ -100,23 +100,17 @@ def _is_reply(content: JsonObject) -> bool:
     return "method" not in content and ("result" in content or "error" in content)
 
 
-def _fault_in(content: JsonObject) -> str:
+def _fault_in(content: JsonObject, *, is_reply: bool) -> str | None:
     if "id" in content and not is_id(content["id"]):
         return "id must be a string or a whole number"
-    return "" if content.get("jsonrpc") == "2.0" else 'jsonrpc must be "2.0"'
-
-
-def _fault_in_reply(content: JsonObject) -> str:
-    if "id" not in content:
-        return "a reply needs an id"
-    if "result" in content and "error" in content:
-        return "a reply has a result or an error, not both"
-    return "error must be an object" if "error" in content and not isinstance(content["error"], dict) else ""
-
-
-def _fault_in_request(content: JsonObject) -> str:
+    if content.get("jsonrpc") != "2.0":
+        return 'jsonrpc must be "2.0"'
+    if is_reply:
+        if "id" not in content:
+            return "a reply needs an id"
+        if "result" in content and "error" in content:
+            return "a reply has a result or an error, not both"
+        return None if isinstance(content.get("error", {}), dict) else "error must be an object"
     if not isinstance(content.get("method"), str):
         return "method must be a string"
-    if not isinstance(content.get("params"), dict | None):
-        return "params must be an object"
-    return ""
+    return None if isinstance(content.get("params"), dict | None) else "params must be an object"

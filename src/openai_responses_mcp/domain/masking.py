@@ -1,7 +1,7 @@
-"""Keeps secrets out of everything that is written or shown. Both halves find them here and nowhere else.
+"""Keeps secrets out of everything that is written or shown. Nothing else in the package looks for secrets.
 
-`SecretFinder` finds what is certainly secret: known values, however they are written, and tokens whose shape says what
-they are. `SecretMask` stars these out, and also what only looks like a secret, such as the text after `password=`.
+`SecretFinder` finds certain secrets: known values, in any encoding, and tokens of a known shape. `SecretMask` replaces
+these with stars, and also what only looks like a secret, such as the text after `password=`.
 """
 
 import base64
@@ -15,27 +15,27 @@ from urllib.parse import quote, unquote, urlsplit
 
 MASK = "***"
 
-# Shorter values ("test", "ollama") are words that a log is full of. Masking them would make it unreadable.
+# Shorter values ("test", "ollama") are common words. Masking them would make a log unreadable.
 SHORTEST_SECRET = 8
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _URL_NAME = re.compile(r"PROXY|URL|URI|DSN|STORE|CONNECTION", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"://[^/@:]*:(.+)@")
 
-# Inside encoded text the letter of an escape, as in \\n, may stand right before a secret where a word would begin.
+# In escaped text the letter of an escape, as in \\n, may come right before a secret.
 _WORD = r"(?:\b|(?<=\\[bfnrt]))"
-# A token that is part of a longer name is no token: a host name, a file name or a path may look like one, and a
-# person who decides on it has to read it.
+# A token inside a longer name is not taken for one: a host name, a file name or a path may look like a token, and a
+# person who decides on a call has to read it.
 _ALONE_BEFORE = r"(?:(?<![A-Za-z0-9_.\-/\\@%~])|(?<=\\[bfnrt]))"
 _ALONE_AFTER = r"(?![A-Za-z0-9_@%~/-]|\.[A-Za-z0-9_-]|:[0-9]|\\(?![bfnrtu\"'\\]))"
 
-# Nothing that a shell would act on may be part of a token: what is hidden by its shape must not be able to do anything.
+# A token contains nothing that a shell would act on: a command must not be hidden because of its shape.
 _SHAPES = (
     r"(?P<name>(?:sk|rk|pk)-|(?:sk|rk|pk)_(?:live|test)_|whsec_|xai-"  # model providers, payments
     r"|AIza|GOCSPX-|ya29\.|github_pat_|pypi-|xox[abceoprs]-)"  # clouds, code, packages, messages
     r"(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{10,}",
     r"(?P<name>glpat-)(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{10,}(?:\.[0-9]{2}\.(?=[a-z]{0,8}[0-9])[a-z0-9]{9})?",
-    # These have no hyphens or underscores in them, so that `ghp_delete_all_users_1` is a name like any other.
+    # These contain no hyphens or underscores, so `ghp_delete_all_users_1` is not one.
     r"(?P<name>gh[opsur]_|npm_|hf_|gsk_|dop_v1_)(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{10,}",
     r"(?P<name>AKIA|ASIA)(?=[A-Z]{0,15}[0-9])[A-Z0-9]{16}",
     # No top level domain has a digit in it.
@@ -53,22 +53,18 @@ _BASE64 = r"(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]"
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A pattern, and words without which it cannot match: looking for those is many times quicker."""
+    """A pattern that can only match a text with one of the hints in it: looking for those first is many times faster."""
 
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
-    name: str
+    replacement: str = MASK
 
     def matches(self, text: str) -> Iterable[re.Match[str]]:
         return self.pattern.finditer(text) if _any_in(text, self.hints) else ()
 
 
 def _any_in(text: str, hints: tuple[str, ...]) -> bool:
-    # A plain loop: most texts are short, and starting a generator takes longer than looking for all the hints.
-    for hint in hints:  # noqa: SIM110
-        if hint in text:
-            return True
-    return False
+    return any(hint in text for hint in hints)
 
 
 _TOKENS = tuple(re.compile(shape) for shape in _SHAPES)
@@ -78,30 +74,30 @@ _PRIVATE_KEY = _Look(
     ("PRIVATE KEY",),
     re.compile(
         r"(-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-        # Long lines, and one short one at the end: a row of short words could be a command.
+        # Long lines, and a short one only at the end: a series of short words could be a command.
         rf"(?:{_LINE_END}++(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}}|(?:{_LINE_END}++{_BASE64}{{16,}}+))+"
         rf"(?:{_LINE_END}++{_BASE64}{{1,15}})?(?:{_LINE_END}++=[A-Za-z0-9+/]{{4}})?{_LINE_END}*"
         r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
     ),
-    "private key",
 )
 
-# RFC 3986: the authority ends at the first slash, question mark or hash. A backslash belongs to no URL, because some
-# programs read it as a slash.
+# RFC 3986: the authority ends at the first slash, question mark or hash. A backslash ends a URL, because some programs
+# read it as a slash.
 _URL = re.compile(
     r"(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30})://(?P<authority>[^\s\"'<>\\^`{|}/?#]*)"
     r"(?P<path>[^\s\"'<>\\^`{|}?#]*)(?P<query>\?[^\s\"'<>\\^`{|}#]*)?(?P<fragment>#[^\s\"'<>\\^`{|}]*)?"
 )
 _PASSWORD = re.compile(r"[A-Za-z0-9._~%+=!,:@-]{1,256}")
 
-_HINTS_OF_SHAPES = (*_SHAPE_HINTS, *_PRIVATE_KEY.hints, "://")
+# Path segments, and the values of a query or fragment.
+_SEGMENT = re.compile(r"(?P<value>[^/]+)")
+_VALUE = re.compile(r"(?:[^=&;]*=)?(?P<value>[^&;]+)")
 
-# The hints are looked for in small letters, the replacement stands where a name stands above.
+# These hints are looked for in the lower-case text.
 _LIKELY_SECRETS = (
     _Look(
         ("sk-", "rk-", "pk-"),
         re.compile(_ALONE_BEFORE + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}" + _ALONE_AFTER),
-        MASK,
     ),
     _Look(
         ("bearer", "basic"),
@@ -117,8 +113,8 @@ _LIKELY_SECRETS = (
         rf"\1\2{MASK}",
     ),
     _Look(("://",), re.compile(r"://[^/?#\s@\"'\\]+@"), f"://{MASK}@"),
-    # A password may have a slash in it, which no URL allows. What has a port before the slash is a URL. Bounded, so that
-    # a text full of such beginnings takes no longer than any other.
+    # People write passwords with a slash in them, although no URL allows it. With a port before the slash it is a URL.
+    # Bounded, so that a text full of such beginnings takes no longer than any other.
     _Look(
         ("://",),
         re.compile(r"(://[^/?#:\s@\"'\\]{0,64}:)(?![0-9]*[/?#])[^\s@\"'\\]{1,256}@"),
@@ -126,15 +122,13 @@ _LIKELY_SECRETS = (
     ),
 )
 
-_HINTS_OF_LIKELY_SECRETS = tuple(dict.fromkeys(hint for look in _LIKELY_SECRETS for hint in look.hints))
-
-# What a shell would run is no password, and a log has to show it.
+# What a shell would run is not a password, and a log has to show it.
 _COMMAND = re.compile(r"\$\(|`")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSecret:
-    """`name` says where the value comes from: a variable, or the address that it is the password of."""
+    """`name` says where the value comes from: a variable, or a URL that contains it as a password."""
 
     name: str
     value: str
@@ -142,7 +136,7 @@ class KnownSecret:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A secret in a text. `name` and `form` are those of a known secret, written in one of the forms it can take."""
+    """A secret in a text. For a known secret, `name` says which one and `form` how it is encoded."""
 
     start: int
     end: int
@@ -166,26 +160,25 @@ def secrets_in(environ: Mapping[str, str], *, key_variable: str, base_url: str) 
 
 
 class SecretFinder:
-    """Finds what is certainly secret, and says what it is."""
+    """Finds certain secrets, and labels them."""
 
     def __init__(self, secrets: Iterable[KnownSecret] = ()) -> None:
         self._forms: dict[tuple[str, str], str] = {}
         for secret in secrets:
             for form, text in _long_forms(secret.value):
-                # Two values of one name, such as a password and what is meant by it, are distinguished by their order.
+                # One name may have two values, such as a password as written and as decoded.
                 self._forms[secret.name, _unused(form, secret.name, self._forms)] = text
-        # The first of several names for one value is the one that is shown.
+        # If one value has several names, the first is shown.
         self._sources = {text: source for source, text in reversed(self._forms.items())}
         self._known = _look_for(self._sources)
         self.labels = frozenset(f"‹{name}›" for name, _ in self._forms)
 
     def find(self, text: str) -> list[Found]:
-        """In order, none touching another."""
-        found = [*self._known_in(text), *shapes_in(text)]
-        return joined(found) if found else found
+        """In order, without overlaps."""
+        return joined([*self._known_in(text), *shapes_in(text)])
 
     def value_of(self, name: str, form: str) -> str | None:
-        """A known secret, written as it was when it was found."""
+        """A known secret in the form in which it was found."""
         return self._forms.get((name, form))
 
     def _known_in(self, text: str) -> list[Found]:
@@ -197,7 +190,7 @@ class SecretFinder:
 
 
 def joined(found: Iterable[Found]) -> list[Found]:
-    """In order. What overlaps is one secret, of which no half may be left."""
+    """In order. Secrets that overlap become one, so that no half of one is left."""
     whole: list[Found] = []
     for one in sorted(found, key=lambda one: (one.start, not one.name)):
         if not whole or one.start >= whole[-1].end:
@@ -208,14 +201,12 @@ def joined(found: Iterable[Found]) -> list[Found]:
 
 
 def shapes_in(text: str) -> list[Found]:
-    """Tokens, private keys and passwords in URLs, known by their shape and by where they stand.
+    """Tokens, private keys and passwords in URLs, recognised by shape and position.
 
-    A token counts where it stands alone, and as the whole of a path segment, of a query value or of the user in a URL.
+    A token counts if it stands alone, or is a whole path segment, query value or user name in a URL.
     """
-    found: list[Found] = []
-    if not _any_in(text, _HINTS_OF_SHAPES):
-        return found
-    found += (Found(*match.span(1), label_of("private key", len(match[1]))) for match in _PRIVATE_KEY.matches(text))
+    keys = _PRIVATE_KEY.matches(text)
+    found = [Found(*match.span(1), label_of("private key", len(match[1]))) for match in keys]
     urls = list(_URL.finditer(text)) if "://" in text else []
     for url in urls:
         found += _secrets_of_url(text, url)
@@ -223,81 +214,69 @@ def shapes_in(text: str) -> list[Found]:
         starts = [url.start() for url in urls]
         for pattern in _TOKENS_ALONE:
             for match in pattern.finditer(text):
-                # Inside a URL its own parts count.
+                # Tokens inside a URL are dealt with above.
                 around = bisect(starts, match.start())
                 if not around or urls[around - 1].end() <= match.start():
-                    found += filter(None, [_token(match)])
+                    found += _token(match)
     return joined(found)
 
 
 def _secrets_of_url(text: str, url: re.Match[str]) -> Iterator[Found]:
-    start, end = url.span("authority")
-    at = text.rfind("@", start, end)
-    if at >= 0 and end > at + 1:
-        colon = text.find(":", start, at)
-        user = _token_at(text, start, at if colon < 0 else colon)
-        if user:
-            yield user
-        if colon >= 0 and _PASSWORD.fullmatch(text, colon + 1, at):
-            yield Found(colon + 1, at, label_of("password", at - colon - 1))
+    start = url.start("authority")
+    login, _, host = url["authority"].rpartition("@")
+    if host:
+        user, _, password = login.partition(":")
+        yield from _token_at(text, start, start + len(user))
+        if _PASSWORD.fullmatch(password):
+            end = start + len(login)
+            yield Found(end - len(password), end, label_of("password", len(password)))
     if url["scheme"].lower() == "file":
         return
-    for begin, stop in _parts_of_url(url):
-        token = _token_at(text, begin, stop)
-        if token:
-            yield token
-
-
-def _parts_of_url(url: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Where the path segments and the values of query and fragment stand."""
-    last = len(url[0].rstrip(".,;:!?)]")) + url.start()  # a sentence may end with the URL
-    for group, between, before in (("path", "/", ""), ("query", "[&;]", "="), ("fragment", "[&;]", "=")):
+    last = url.start() + len(url[0].rstrip(".,;:!?)]"))  # The URL may end a sentence.
+    for group, parts in (("path", _SEGMENT), ("query", _VALUE), ("fragment", _VALUE)):
         if url[group]:
-            for part in re.finditer(rf"[^{between.strip('[]')}]+", url[group]):
-                skipped = max(part[0].find(before) + 1, int(part.start() == 0)) if before else 0
-                begin = url.start(group) + part.start() + skipped
-                yield begin, min(url.start(group) + part.end(), last)
+            for part in parts.finditer(text, url.start(group) + 1, min(url.end(group), last)):
+                yield from _token_at(text, *part.span("value"))
 
 
-def _token_at(text: str, start: int, end: int) -> Found | None:
-    """The secret that this whole part of the text is, if it is one."""
+def _token_at(text: str, start: int, end: int) -> list[Found]:
+    """One, if this part of the text is a token as a whole, else none."""
     matches = (pattern.fullmatch(text, start, end) for pattern in _TOKENS)
-    return next((_token(match) for match in matches if match), None)
+    return next((_token(match) for match in matches if match), [])
 
 
-def _token(match: re.Match[str]) -> Found | None:
-    name, length = match["name"], match.end() - match.start()
-    if name != "eyJ":
-        return Found(*match.span(), label_of(f"{name}…", length))
-    return Found(*match.span(), label_of("JWT", length)) if _is_jwt(match[0]) else None
+def _token(match: re.Match[str]) -> list[Found]:
+    if match["name"] != "eyJ":
+        return [Found(*match.span(), label_of(f"{match['name']}…", len(match[0])))]
+    return [Found(*match.span(), label_of("JWT", len(match[0])))] if _is_jwt(match[0]) else []
 
 
 def _is_jwt(text: str) -> bool:
-    """Signed or encrypted, which is three or five parts, of which the first says how."""
+    """Three parts if signed, five if encrypted. The first part names the algorithm."""
     parts = text.split(".")
     try:
-        header = json.loads(base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
+        header = json.loads(base64.urlsafe_b64decode(f"{parts[0]}=="))
     except (ValueError, RecursionError):
         return False
     return len(parts) in (3, 5) and isinstance(header, dict) and "alg" in header
 
 
 def replaced(text: str, found: Iterable[Found]) -> str:
-    """The text with a label in the place of each secret; they are given in order and do not overlap."""
+    """The text with each secret replaced by its label. The secrets are in order and do not overlap."""
     pieces, end = [], 0
     for one in found:
         pieces += [text[end : one.start], one.label]
         end = one.end
-    return "".join([*pieces, text[end:]]) if pieces else text
+    return "".join([*pieces, text[end:]])
 
 
 def label_of(what: str, length: int) -> str:
-    """What stands in the place of a secret where a reader has to know what is there."""
+    """Shown in place of a secret where a reader has to know what was there."""
     return f"‹{what}, {length} character{'' if length == 1 else 's'}›"
 
 
 class SecretMask:
-    """Call it with a text to get the text without secrets, and without what looks like one."""
+    """Call it with a text to get the text with everything masked that is, or looks like, a secret."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known = _look_for({text for secret in secrets for text in _all_forms(secret)})
@@ -307,7 +286,7 @@ class SecretMask:
         return _without_likely(replaced(text, (replace(one, label=MASK) for one in shapes_in(text))))
 
     def rest(self, text: str) -> str:
-        """The same for a text in which tokens of known shapes have been replaced already."""
+        """The same for a text whose tokens of known shapes are already replaced."""
         return _without_likely(self._without_known(text))
 
     def _without_known(self, text: str) -> str:
@@ -315,12 +294,10 @@ class SecretMask:
 
 
 def _without_likely(text: str) -> str:
-    small = text.lower()
-    if not _any_in(small, _HINTS_OF_LIKELY_SECRETS):
-        return text
+    lower = text.lower()
     for look in _LIKELY_SECRETS:
-        if _any_in(small, look.hints):
-            text = look.pattern.sub(partial(_masked, look.name), text)
+        if _any_in(lower, look.hints):
+            text = look.pattern.sub(partial(_masked, look.replacement), text)
     return text
 
 
@@ -334,7 +311,7 @@ def _masked(replacement: str, match: re.Match[str]) -> str:
 
 def _look_for(texts: Iterable[str]) -> _Look:
     longest_first = sorted(texts, key=len, reverse=True)
-    return _Look(tuple(longest_first), re.compile("|".join(map(re.escape, longest_first))), "")
+    return _Look(tuple(longest_first), re.compile("|".join(map(re.escape, longest_first))))
 
 
 def _unused(form: str, name: str, taken: Mapping[tuple[str, str], str]) -> str:
@@ -342,7 +319,7 @@ def _unused(form: str, name: str, taken: Mapping[tuple[str, str], str]) -> str:
 
 
 def _passwords_in(url: str) -> list[str]:
-    """As the standard reads a URL, and as people mean it: up to the last @. Each as written and as sent."""
+    """As the standard reads a URL, and as people mean it: up to the last @. Each as written and decoded."""
     meant = _CREDENTIALS.search(url)
     try:
         read = urlsplit(url).password
@@ -357,30 +334,28 @@ def _long_forms(secret: str) -> Iterator[tuple[str, str]]:
 
 
 def _all_forms(secret: str) -> Iterator[str]:
-    """All forms of the whole secret. If it has line ends or the like in it, its pieces too."""
+    """All forms of the whole secret, and its pieces if line ends or other unusual characters split it."""
     yield from (text for _, text in _long_forms(secret))
     pieces = re.split(r"[\s\x00-\x1f\x7f-\uffff]+", secret)
     yield from (piece for piece in pieces if len(piece) >= SHORTEST_SECRET)
 
 
 def _forms(secret: str) -> Iterator[tuple[str, str]]:
-    """The secret as it is, and as URLs, JSON, `repr` and base64 would write it."""
+    """The secret as it is, and as it looks in URLs, JSON, `repr` and base64."""
     yield "plain", secret
-    # A variable may hold bytes that are no text.
+    # A variable may contain bytes that are not text.
     yield "url", quote(secret, safe="", errors="replace")
     yield "path", quote(secret, errors="replace")
     yield "json", json.dumps(secret)[1:-1]
     yield "json utf-8", json.dumps(secret, ensure_ascii=False)[1:-1]
     yield "repr", repr(secret)[1:-1]
-    yield (
-        "repr in quotes",
-        repr(secret + '"')[1:-2],
-    )  # As inside a longer text: its other quotes decide which are escaped.
+    # As inside a longer text, where other quotes decide which are escaped.
+    yield "repr in quotes", repr(secret + '"')[1:-2]
     yield from _base64_forms(secret.encode("utf-8", "replace"))
 
 
 def _base64_forms(secret: bytes) -> Iterator[tuple[str, str]]:
-    """What of the base64 text stays the same wherever in the encoded bytes the secret stands."""
+    """The part of the base64 text that does not depend on the bytes around the secret."""
     for shift in range(3):
         encoded = base64.b64encode(bytes(shift) + secret).decode()
         first = -(-shift * 8 // 6)

@@ -6,36 +6,11 @@ This text is the only copy. When it changes, `SYSTEM_POLICY_REV` changes with it
 SYSTEM_POLICY_REV = "2026-11-16 v0.9.0"
 
 SEARCH_TRIGGERS = (
-    "today",
-    "now",
-    "latest",
-    "breaking",
-    "price",
-    "cost",
-    "release",
-    "version",
-    "security",
-    "vulnerability",
-    "weather",
-    "exchange",
-    "news",
-    "eol",
-    "今日",
-    "本日",
-    "現在",
-    "最新",
-    "速報",
-    "価格",
-    "料金",
-    "リリース",
-    "バージョン",
-    "セキュリティ",
-    "脆弱性",
-    "天気",
-    "為替",
-    "ニュース",
-    "サポート終了",
-)
+    "today", "now", "latest", "breaking", "price", "cost", "release", "version", "security", "vulnerability",
+    "weather", "exchange", "news", "eol",
+    "今日", "本日", "現在", "最新", "速報", "価格", "料金", "リリース", "バージョン", "セキュリティ", "脆弱性",
+    "天気", "為替", "ニュース", "サポート終了",
+)  # fmt: skip
 """Words that call for a search; the built-in stand-in searches on the same ones."""
 
 SYSTEM_POLICY = f"""\
