@@ -23,7 +23,7 @@ from openai_responses_mcp.config.settings import (
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
-from openai_responses_mcp.server.calling import Caller, CallingRules, LimitedCaller, ObservedCaller, ToolCaller
+from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller
 from openai_responses_mcp.server.long_calls import UnfinishedAnswers
 from openai_responses_mcp.server.tasks import Tasks
 from openai_responses_mcp.server.tool_results import Failures
@@ -79,16 +79,15 @@ def test_everything_but_a_client_is_shared() -> None:
 
 
 def test_calls_are_observed_only_where_there_is_telemetry() -> None:
-    observed = Container(**given()).caller().call
-    assert isinstance(getattr(observed, "__self__", None), ObservedCaller)
+    container = Container(**given())
+    assert container.caller().call != container.tool_caller().call
     container = Container(**given(telemetry_choice=TelemetryChoice()))
     assert container.caller() == Caller(container.tool_caller().call, container.tasks())
 
 
 def test_calls_are_limited_only_where_there_are_limits() -> None:
-    choice = TelemetryChoice()
-    limited = Container(**given(telemetry_choice=choice, limits=CallerLimits(calls_at_once=1))).caller().call
-    assert isinstance(getattr(limited, "__self__", None), LimitedCaller)
+    container = Container(**given(telemetry_choice=TelemetryChoice(), limits=CallerLimits(calls_at_once=1)))
+    assert container.caller().call != container.tool_caller().call
 
 
 @pytest.mark.parametrize("missing", given())

@@ -111,7 +111,7 @@ def test_what_is_left_out_takes_no_place_under_the_limit() -> None:
         ("Sources: https://a.example", f"Sources: https://a.example\n\n{OURS}"),
         ("Because.\n\nSources:", f"Because.\n\n{OURS}"),
         ("Because.\n\n**Sources:**\n \n", f"Because.\n\n{OURS}"),
-        ("Because.\nSources:\n\nsee above\nand below", f"Because.\nsee above\nand below\n\n{OURS}"),
+        ("Because.\nSources:\nsee above\n\nand below", f"Because.\nsee above\nand below\n\n{OURS}"),
         ("Sources:\n- https://x.example\n\nSources:", f"Sources:\n- https://x.example\n\n{OURS}"),
         ("Sources:", OURS),
     ],
@@ -261,5 +261,13 @@ def test_what_is_no_domain_lets_nothing_in(domain: str) -> None:
     assert not lies_in("https://www.example.com/", [domain])
 
 
-def test_without_domains_everything_is_outside() -> None:
+def test_without_a_host_nothing_is_inside_anything() -> None:
     assert not lies_in("https://example.com", [])
+    assert not lies_in("oai-weather", ["ftp://example.com"])
+    assert not lies_in("https:///x", ["https:///y"])
+    assert not lies_in("https://[", ["https://["])
+
+
+def test_a_host_that_dns_cannot_encode_is_compared_as_it_is() -> None:
+    host = "ü" * 100 + ".org"
+    assert lies_in(f"https://{host}/x", [host])

@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.domain import errors
 from openai_responses_mcp.domain.jsonrpc import BadMessage, Notification, Request
 from openai_responses_mcp.server.jsonrpc import (
-    code_of,
     decode,
     encode,
     error_message,
@@ -36,35 +34,23 @@ def refused(body: bytes) -> BadMessage:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"", "Expecting value"),
-        (b'{"jsonrpc": "2.0", "id": 1', "Expecting"),
-        (b'{"id": 1} {"id": 2}', "Extra data"),
-        (b'{"id": "\xff"}', "not UTF-8 at byte 8"),
+        (b'{"jsonrpc": "2.0", "id": 1', "Expecting ',' delimiter: line 1 column 27 (char 26)"),
         ('{"id": 1}'.encode("utf-16"), "not UTF-8 at byte 0"),
-        (b'\xef\xbb\xbf{"id": 1}', "BOM"),
-        (b'{"id": NaN}', "NaN is not JSON"),
+        (b'\xef\xbb\xbf{"id": 1}', "it begins with a byte order mark (BOM)"),
         (b'{"id": 1, "params": [-Infinity]}', "-Infinity is not JSON"),
-        (b'{"id": 1, "a": "\n"}', "Invalid control character"),
         (b'{"id": ' + b"9" * 5000 + b"}", "a number has too many digits"),
         (b"[" * 100_000, "nesting too deep"),
     ],
 )
 def test_a_body_that_is_not_json_is_a_parse_error_without_an_id(body: bytes, reason: str) -> None:
-    bad = refused(body)
-    assert (bad.code, bad.id) == (-32700, None)
-    assert bad.message.startswith("Parse error: ")
-    assert reason in bad.message
-
-
-def test_a_byte_order_mark_is_called_by_its_name() -> None:
-    assert refused(b'\xef\xbb\xbf{"id": 1}').message == "Parse error: it begins with a byte order mark (BOM)"
+    assert refused(body) == BadMessage(-32700, f"Parse error: {reason}")
 
 
 @pytest.mark.parametrize("message", [[], [request(1, "ping")], "ping", 1])
 def test_json_that_is_no_object_is_an_invalid_request_without_an_id(message: Any) -> None:
-    bad = decoded(message)
-    assert bad == BadMessage(-32600, "Invalid request: not a JSON object (batches are not supported)")
-    assert bad.id is None
+    assert decoded(message) == BadMessage(
+        -32600, "Invalid request: not a JSON object (batches are not supported)", None
+    )
 
 
 @pytest.mark.parametrize("unusable", [None, True, False, 1.0, 1.5, 1e3])
@@ -87,23 +73,12 @@ def test_any_text_and_any_whole_number_is_an_id(usable: Any) -> None:
         ({"jsonrpc": "1.0"}, 'jsonrpc must be "2.0"'),
         ({"jsonrpc": 2.0}, 'jsonrpc must be "2.0"'),
         ({"method": None}, "method must be a string"),
-        ({"method": 1}, "method must be a string"),
         ({"params": []}, "params must be an object"),
-        ({"params": "a"}, "params must be an object"),
         ({"params": False}, "params must be an object"),
     ],
 )
 def test_a_request_of_the_wrong_shape_is_refused_with_its_id(changes: dict[str, Any], fault: str) -> None:
     assert decoded({**request(7, "ping"), **changes}) == BadMessage(-32600, f"Invalid request: {fault}", 7)
-
-
-@pytest.mark.parametrize("missing", ["jsonrpc", "method"])
-def test_a_request_that_lacks_something_is_refused_with_its_id(missing: str) -> None:
-    message = request("a", "ping")
-    del message[missing]
-    bad = decoded(message)
-    assert isinstance(bad, BadMessage)
-    assert (bad.code, bad.id) == (-32600, "a")
 
 
 def test_null_params_are_absent() -> None:
@@ -163,6 +138,12 @@ def test_lone_surrogates_become_replacement_characters_everywhere() -> None:
     assert bare(decode(b'{"jsonrpc": "2.0", "method": "m\\ud800"}')) == Notification("m\ufffd", {})
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_what_json_cannot_express_is_never_sent(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        encode({"result": number})
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_make_the_decoder_raise(body: bytes) -> None:
     assert isinstance(decode(body), Request | Notification | BadMessage | None)
@@ -204,18 +185,3 @@ def test_messages_have_the_shapes_of_json_rpc() -> None:
         "error": {"code": -32001, "message": "x", "data": {}},
     }
     assert notification_message("m", {"a": 1}) == {"jsonrpc": "2.0", "method": "m", "params": {"a": 1}}
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (errors.CallInFlight("x"), -32600),
-        (errors.InvalidArguments("x"), -32001),
-        (errors.ProfileMissing("x"), -32001),
-        (errors.KeyUnusable("x"), -32001),
-        (errors.GatewayTimeout("x"), -32001),
-        (errors.PreviousResponseLost("x"), -32001),
-    ],
-)
-def test_every_error_has_its_code(error: errors.AnsweringError, code: int) -> None:
-    assert code_of(error) == code

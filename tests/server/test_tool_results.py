@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
-from openai_responses_mcp.server.tool_results import failed_tool_result, tool_result
+from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import TOOLS, Tool
 
 ANSWER, IRIS = TOOLS["answer"], TOOLS["iris"]
@@ -77,7 +77,3 @@ def test_iris_gives_plain_text_with_the_id_at_its_end(
     result = tool_result(IRIS, answer, shows_response_id=shows)
     assert result["content"] == [{"type": "text", "text": text}]
     assert result["structuredContent"] == structure
-
-
-def test_a_failure_as_a_tool_result_has_the_reason_in_its_text() -> None:
-    assert failed_tool_result("busy") == {"content": [{"type": "text", "text": "busy"}], "isError": True}

@@ -110,9 +110,6 @@ def test_the_output_schema_is_that_of_the_answer() -> None:
     assert list(IRIS.described()["outputSchema"]["properties"]) == ["answer", "response_id", "status"]
 
 
-ANSWER, IRIS = TOOLS["answer"], TOOLS["iris"]
-
-
 @pytest.mark.parametrize(
     ("name", "profile"),
     [
@@ -164,20 +161,13 @@ def test_all_arguments_of_iris_are_read() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["recency_days", "max_results", "domains", "style", "previous_response_id"])
-def test_null_for_an_optional_argument_is_absent(name: str) -> None:
-    assert read_question(ANSWER, {"query": "Q", name: None}) == Question("Q")
+def test_null_for_an_optional_argument_is_absent() -> None:
+    assert read_question(ANSWER, {"query": "Q", **dict.fromkeys(FULL_ARGUMENTS[1:])}) == Question("Q")
 
 
-@pytest.mark.parametrize(
-    ("text", "number"), [("7", 7), ("007", 7), ("1.5", 1.5), ("0", 0), ("100000000000000000000", 1e20), ("0.00", 0)]
-)
+@pytest.mark.parametrize(("text", "number"), [("007", 7), ("1.5", 1.5), ("100000000000000000000", 1e20), ("0.00", 0)])
 def test_ascii_digits_count_as_the_number(text: str, number: float) -> None:
     assert read_question(ANSWER, {"query": "Q", "recency_days": text}).recency_days == number
-
-
-def test_an_empty_list_of_domains_is_a_list() -> None:
-    assert read_question(ANSWER, {"query": "Q", "domains": []}).domains == ()
 
 
 NOT_BLANK = "must be a string that is not blank"
@@ -208,16 +198,10 @@ def test_a_bad_argument_of_answer_is_named_with_what_it_takes(name: str, reason:
         assert str(refusal.value) == reason, value
 
 
-def test_a_question_is_required_and_its_name_has_one_spelling() -> None:
-    for arguments in ({}, {"Query": "Q"}):
-        with pytest.raises(InvalidArguments, match=r"^query is required$"):
-            read_question(ANSWER, arguments)
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"query": "Q"}, "input is required"),
+        ({"query": "Q", "Input": "Q"}, "input is required"),
         ({"input": " "}, f"input {NOT_BLANK}"),
         ({"input": "Q", "searchContextSize": "huge"}, "searchContextSize must be one of low, medium, high"),
         ({"input": "Q", "reasoningEffort": "minimal"}, "reasoningEffort must be one of low, medium, high"),

@@ -1,4 +1,4 @@
-"""One `tools/call`: arguments to question, question to answer, answer or failure to what the client is sent."""
+"""One `tools/call`: arguments become a question, the question an answer, the answer or failure a reply."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -32,11 +32,11 @@ class CallingRules:
 
 
 Call = Callable[[Tool, Request, CallingClient, Send], Awaitable[JsonObject]]
-"""Gives the reply to a call, failures included; what happens meanwhile goes out through the last argument."""
+"""Gives the reply to a call, also if it fails. Progress is sent with the last argument."""
 
 
 class Caller(NamedTuple):
-    """`tasks` has what becomes of the calls that are answered with a task."""
+    """Everything that is loaded after the first replies."""
 
     call: Call
     tasks: Tasks
@@ -90,7 +90,7 @@ class ToolCaller:
         return reporting(token, send, self._clock, begins_at_once=not self._becomes_a_task(tool, client))
 
     def _becomes_a_task(self, tool: Tool, client: CallingClient) -> bool:
-        """Whether the call will probably be answered with a task: the API may still refuse to run it in the background."""
+        """Probably: the API may still refuse to run it in the background."""
         return client.takes_tasks and tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
 
     async def _answered(
@@ -139,8 +139,6 @@ class ToolCaller:
         return self._failures.as_error(request.id, tool, error, may_fetch=client.may_fetch)
 
     def _log_arguments(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        if not self._logger.is_debugging:
-            return
         text = next((arguments.get(argument.name) for argument in tool.arguments if argument.is_required), None)
         length = len(text) if isinstance(text, str) else 0
         self._logger.debug("tools/call", name=tool.name, argsKeys=list(arguments), queryLen=length)
@@ -149,66 +147,49 @@ class ToolCaller:
             self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
 
 
-# How a client names the trace that its call belongs to.
-_TRACE_KEYS = ("traceparent", "tracestate")
-
-
-class ObservedCaller:
-    def __init__(self, call: Call, observer: CallObserver) -> None:
-        self._call = call
-        self._observer = observer
-
-    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
-        seen = ObservedCall(tool.name, request.id, client.era.revision, _trace_of(request), client.caller)
-        with self._observer.observed(seen) as failed:
-            reply = await self._call(tool, request, client, send)
-            failure = _failure_in(reply)
-            if failure is not None:
-                failed(failure)
+def observed_call(call: Call, observer: CallObserver) -> Call:
+    async def observed(tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
+        meta = request.params.get("_meta")
+        named = {key: meta.get(key) for key in ("traceparent", "tracestate")} if isinstance(meta, dict) else {}
+        trace = {key: value for key, value in named.items() if isinstance(value, str)}
+        seen = ObservedCall(tool.name, request.id, client.era.revision, trace, client.caller)
+        with observer.observed(seen) as failed:
+            reply = await call(tool, request, client, send)
+            error = reply.get("error")
+            if error is not None:
+                failed(CallFailure(str(error["code"]), error["message"], error["code"]))
+            elif reply["result"].get("isError"):
+                failed(CallFailure("tool_error"))
             return reply
 
-
-def _trace_of(request: Request) -> dict[str, str]:
-    meta = request.params.get("_meta")
-    named = {key: meta.get(key) for key in _TRACE_KEYS} if isinstance(meta, dict) else {}
-    return {key: value for key, value in named.items() if isinstance(value, str)}
+    return observed
 
 
-def _failure_in(reply: JsonObject) -> CallFailure | None:
-    error = reply.get("error")
-    if error is not None:
-        return CallFailure(str(error["code"]), error["message"], error["code"])
-    return CallFailure("tool_error") if reply["result"].get("isError") else None
+def limited_call(call: Call, limits: CallerLimits, usage: UsageBook) -> Call:
+    """A call over a limit gets a tool result, in both eras, because a model reads results."""
 
-
-class LimitedCaller:
-    """A call over a limit gets a result, in every era, because a model reads results."""
-
-    def __init__(self, call: Call, limits: CallerLimits, usage: UsageBook) -> None:
-        self._call = call
-        self._limits = limits
-        self._usage = usage
-
-    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
-        begun = await self._usage.begin(client.caller, self._limits)
+    async def limited(tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
+        begun = await usage.begin(client.caller, limits)
         if isinstance(begun, OverLimit):
             return result_message(request.id, client.era.result(failed_tool_result(begun.sentence)))
         tokens = 0
         try:
-            reply = await self._call(tool, request, client, send)
+            reply = await call(tool, request, client, send)
             tokens = tokens_in(reply.get("result") or {})
             return reply
         finally:
-            await self._usage.end(begun, tokens)
+            await usage.end(begun, tokens)
+
+    return limited
 
 
 def caller_with(
     tool_caller: ToolCaller, tasks: Tasks, limits: CallerLimits, usage: UsageBook, observer: CallObserver | None
 ) -> Caller:
-    """Only where there are limits, or something that observes, is anything put around the calls."""
+    """Calls are limited or observed only if there are limits or an observer."""
     call: Call = tool_caller.call
     if any(limits):
-        call = LimitedCaller(call, limits, usage).call
+        call = limited_call(call, limits, usage)
     if observer is not None:
-        call = ObservedCaller(call, observer).call
+        call = observed_call(call, observer)
     return Caller(call, tasks)

@@ -1,8 +1,8 @@
-"""What arrives is handled here: a method table for what is answered at once, an asyncio task for what takes longer.
+"""Handles each message: a table of methods that are answered at once, and an asyncio task for each longer call.
 
-Everything runs on one event loop. Each request gets exactly one reply, a cancelled call none: its own task
-or a cancellation, whichever takes it out of the calls in flight first, decides. A connection hands over its messages
-until its input ends, then finishes what is in flight.
+Everything runs on one event loop. Each request gets exactly one reply, a cancelled call none: whichever of its task and
+its cancellation first removes it from the calls in flight decides. A connection reads messages to the end of its input,
+then finishes the calls in flight.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from openai_responses_mcp.domain.jsonrpc import (
     JsonObject,
     Notification,
     Request,
+    is_id,
 )
 from openai_responses_mcp.domain.ports import Channel, FramingFault, Logger, Received, Transport
 from openai_responses_mcp.server.eras import (
@@ -36,7 +37,6 @@ from openai_responses_mcp.server.eras import (
 )
 from openai_responses_mcp.server.jsonrpc import (
     MISSING_CLIENT_CAPABILITY,
-    code_of,
     decode,
     encode,
     error_message,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     # Loaded after the first replies, or with the first call.
     from openai_responses_mcp.server.calling import Caller
 
-# The process has a second to end; a little of it goes elsewhere.
+# The process has a second to end, and other things to do in it.
 LONGEST_ABORT_SECONDS = 0.7
 
 INSTRUCTIONS = (
@@ -59,12 +59,12 @@ INSTRUCTIONS = (
 _CAPABILITIES: JsonObject = {"tools": {}}
 _TASKS: JsonObject = {"extensions": {TASKS_EXTENSION: {}}}
 
-# Takes what is loaded after the first replies, and a function that sends what happens meanwhile.
+# Gets the caller, which is loaded late, and a function that sends progress.
 Work = Callable[["Caller", Callable[[JsonObject], None]], Awaitable[JsonObject]]
 
 
 class Dispatcher:
-    """`handshakes` are the revisions that `initialize` may agree on; the last one counts where another is asked for."""
+    """`handshakes` are the revisions that `initialize` accepts; to any other it answers with the last one."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Dispatcher:
         self._methods: dict[str, Callable[[Request, CallingClient], JsonObject]] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
-            "ping": self._ping,
+            "ping": lambda request, client: {},
             "tools/list": self._list_tools,
         }
         self._slow_methods: dict[str, Callable[[Request, CallingClient, Channel], None]] = {
@@ -96,8 +96,12 @@ class Dispatcher:
         }
 
     def handle(self, received: Received) -> None:
-        """Answer, start a call, or note that nothing is to be done; never raises."""
-        incoming, channel = self._decoded(received.body), received.channel
+        """Answer the message, or start a call. Never raises."""
+        body, channel = received.body, received.channel
+        if isinstance(body, FramingFault):
+            _reply(channel, error_message(None, INVALID_REQUEST, f"Invalid request: {body.reason}"))
+            return
+        incoming = decode(body)
         if isinstance(incoming, Request):
             self._handle_request(incoming, channel, received.caller)
         elif isinstance(incoming, Notification):
@@ -114,28 +118,22 @@ class Dispatcher:
         """Drop every call in flight, unanswered."""
         self._calls.cancel_all("the server is stopping")
 
-    def _decoded(self, body: bytes | FramingFault) -> Request | Notification | BadMessage | None:
-        if isinstance(body, FramingFault):
-            return BadMessage(INVALID_REQUEST, f"Invalid request: {body.reason}")
-        return decode(body)
-
     def _handle_request(self, request: Request, channel: Channel, caller: str) -> None:
         named = {"caller": caller} if caller else {}
         self._logger.debug("recv", method=request.method, id=request.id, **named)
         try:
             self._calls.require_free(request.id)
         except CallInFlight as exc:
-            _reply(channel, error_message(request.id, code_of(exc), f"Invalid request: {exc}"))
+            _reply(channel, error_message(request.id, INVALID_REQUEST, f"Invalid request: {exc}"))
             return
         era = era_of(request)
         if isinstance(era, EnvelopeFault):
             _reply(channel, error_message(request.id, era.code, era.message, era.data))
-        elif request.method not in era.methods:
+            return
+        if request.method not in era.methods:
             _reply(channel, error_message(request.id, METHOD_NOT_FOUND, "Unknown method"))
-        else:
-            self._serve(request, self._client.seen_in(request, era, caller), channel)
-
-    def _serve(self, request: Request, client: CallingClient, channel: Channel) -> None:
+            return
+        client = self._client.seen_in(request, era, caller)
         if request.method in self._slow_methods:
             self._slow_methods[request.method](request, client, channel)
         else:
@@ -147,8 +145,8 @@ class Dispatcher:
             return
         call_id = notification.params.get("requestId")
         reason = notification.params.get("reason")
-        # True and 1.0 would find the call with the id 1.
-        if isinstance(call_id, int | str) and not isinstance(call_id, bool):
+        # Without this, True and 1.0 would find the call with the id 1.
+        if is_id(call_id):
             self._calls.cancel(call_id, reason if isinstance(reason, str) else None)
 
     def _initialize(self, request: Request, client: CallingClient) -> JsonObject:
@@ -167,9 +165,6 @@ class Dispatcher:
             "instructions": INSTRUCTIONS,
         }
         return client.era.result(payload, is_cacheable=True)
-
-    def _ping(self, request: Request, client: CallingClient) -> JsonObject:
-        return {}
 
     def _list_tools(self, request: Request, client: CallingClient) -> JsonObject:
         tools = self._tools_for(client).values()
@@ -224,7 +219,7 @@ class Dispatcher:
         if self._calls.finish(call):
             channel.reply(body, _error_code_in(reply))
         if failure is not None:
-            # After the reply: what went wrong may keep the log from being written too.
+            # After the reply, because logging may fail for the same reason.
             self._logger.error("call failed unexpectedly", traceback="".join(traceback.format_exception(failure)))
 
 
@@ -238,13 +233,13 @@ def _error_code_in(message: JsonObject) -> int | None:
 
 
 async def _nothing() -> None:
-    """A connection of many leaves the last things to its process."""
+    """For one of many connections: their process settles for all."""
 
 
 class Connection:
-    """One client. `is_ending` is set with the end of its input: from then on none of its calls is tried again.
+    """One client. `is_ending` is set at the end of its input: from then on no request to the API is retried.
 
-    `settle` waits a moment: until dropped calls are cancelled at the API, and a collector has heard of the last calls.
+    `settle` waits briefly until aborted calls are cancelled at the API and telemetry is sent.
     """
 
     def __init__(
@@ -260,7 +255,7 @@ class Connection:
         self._settle = settle
 
     async def serve(self) -> None:
-        """Comes back when everything has been answered, or at once when the client has gone."""
+        """Returns when every request is answered, or at once if the client disconnects."""
         try:
             while (received := await self._transport.receive()) is not None:
                 self._dispatcher.handle(received)
@@ -272,9 +267,9 @@ class Connection:
             await self.abort()
 
     async def abort(self) -> None:
-        """Drop every call in flight, unanswered, and have it cancelled at the API as far as the time allows.
+        """Drop every call in flight, unanswered, and cancel it at the API if there is time.
 
-        What was answered before is written meanwhile, so that the client does not get half a message.
+        Earlier replies are still written, so that the client does not get half a message.
         """
         self._dispatcher.abort()
         with suppress(TimeoutError):

@@ -1,7 +1,7 @@
 """The two eras of the protocol, distinguished request by request.
 
 Up to 2025-06-18 a client opens with `initialize`. From 2026-07-28 on there is no handshake: every request carries its
-revision and capabilities in `params._meta`. A connection belongs to neither, so both may take turns on one.
+revision and capabilities in `params._meta`. One connection may use both in turn.
 """
 
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ from openai_responses_mcp.server.tools import RESULT_TOOL
 
 HANDSHAKE_REVISION = "2025-06-18"
 ENVELOPE_REVISION = "2026-07-28"
-# Over HTTP a revision in between is spoken too. It differs in the transport alone.
+# Over HTTP a revision in between is supported too. It differs only in the transport.
 HTTP_HANDSHAKES = ("2025-11-25", HANDSHAKE_REVISION)
 SUPPORTED_REVISIONS = (ENVELOPE_REVISION, HANDSHAKE_REVISION)
 
@@ -26,12 +26,12 @@ TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 
 SERVER_INFO = {"name": "openai-responses-mcp", "title": "OpenAI Responses MCP", "version": __version__}
 
-# The tools change only with a restart, which a client notices; an hour spares it needless requests.
+# The tools change only with a restart, which a client notices. An hour saves requests.
 _CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "private"}
 
 
 class Era(NamedTuple):
-    """How one era words what both have."""
+    """What differs between the eras."""
 
     revision: str
     methods: frozenset[str]
@@ -86,8 +86,6 @@ def era_of(request: Request) -> Era | EnvelopeFault:
     return ENVELOPE
 
 
-# The client of a connection, as far as it decides how its calls are answered
-
 HandOver = float | Literal["auto"] | None
 
 # Some clients give up after a minute. This leaves ten seconds.
@@ -96,11 +94,11 @@ USUAL_HAND_OVER_SECONDS = 50.0
 IMPATIENT: dict[str, str] = {
     "claude-ai": "Claude Desktop calls itself so; it ends a call after a minute, whatever progress it gets",
 }
-"""Clients that give up while research still goes on, by name, with the reason why each is here."""
+"""Clients that give up while research is still running, by name, with the reason."""
 
 
 class CallingClient(NamedTuple):
-    """What one request says of its client."""
+    """The client of one request, as far as it decides how the request is answered."""
 
     era: Era
     takes_tasks: bool = False
@@ -110,7 +108,7 @@ class CallingClient(NamedTuple):
 
 
 class ClientOfConnection:
-    """Remembers its name, which comes with the handshake in one era, and with any request in the other."""
+    """Remembers the client's name, which comes with the handshake in one era, and with any request in the other."""
 
     def __init__(self, hand_over: HandOver, tool_names: tuple[str, ...]) -> None:
         self._hand_over = hand_over
@@ -137,7 +135,7 @@ def _declares_tasks(request: Request) -> bool:
 
 
 def _maybe_name(request: Request, era: Era) -> str | None:
-    """How the client calls itself, where its era has it say so. What it sends may be anything."""
+    """The client's own name, if this request gives one. The values may have any type."""
     if era is ENVELOPE:
         info = request.params["_meta"].get(_CLIENT_INFO_KEY)
     else:

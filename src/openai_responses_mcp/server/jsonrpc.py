@@ -1,11 +1,9 @@
-"""JSON-RPC as the server takes and gives it: what of a body is answered, codes of errors, and the way back."""
+"""JSON-RPC messages of the server: which messages it answers, its own error codes, and how replies are encoded."""
 
 import json
 from typing import Any
 
-from openai_responses_mcp.domain.errors import AnsweringError, CallInFlight, InvalidArguments
 from openai_responses_mcp.domain.jsonrpc import (
-    INVALID_REQUEST,
     BadMessage,
     JsonObject,
     Notification,
@@ -20,13 +18,6 @@ ANSWER_FAILED = -32001
 MISSING_CLIENT_CAPABILITY = -32021
 UNSUPPORTED_PROTOCOL_VERSION = -32022
 
-_CODES: tuple[tuple[type[AnsweringError], int], ...] = (
-    (CallInFlight, INVALID_REQUEST),
-    (InvalidArguments, ANSWER_FAILED),
-    (AnsweringError, ANSWER_FAILED),
-)
-"""The only table from error to code; the first class that fits decides."""
-
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False,
     separators=(",", ":"),
@@ -37,12 +28,8 @@ _ENCODER = json.JSONEncoder(
 _LINE_ENDS = (("\x85", "\\u0085"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 
 
-def code_of(error: AnsweringError) -> int:
-    return next(code for kind, code in _CODES if isinstance(error, kind))
-
-
 def decode(body: bytes) -> Request | Notification | BadMessage | None:
-    """None for what is never answered: replies, and objects without an id that are no notification either."""
+    """None for messages that are never answered: replies, and invalid messages without an id."""
     message = read(body)
     if isinstance(message, Reply) or (isinstance(message, BadMessage) and not message.is_answered):
         return None
@@ -50,7 +37,7 @@ def decode(body: bytes) -> Request | Notification | BadMessage | None:
 
 
 def _without_lone_surrogates(message: Request | Notification | BadMessage) -> Request | Notification | BadMessage:
-    """A reader of JSON lets them through, and no encoder takes one."""
+    """JSON may contain them, but they cannot be encoded in a reply."""
     if not isinstance(message, Notification):
         message = message._replace(id=_cleaned(message.id))
     if isinstance(message, BadMessage):
@@ -69,7 +56,7 @@ def _cleaned(value: Any) -> Any:
 
 
 def encode(message: JsonObject) -> bytes:
-    """One JSON document without a raw line end in it."""
+    """One JSON document without raw line ends."""
     text = _ENCODER.encode(message)
     if text.isascii():
         return text.encode()

@@ -1,7 +1,7 @@
-"""Calls that take long: progress while the client waits, or a promise before the research is finished.
+"""Calls that take long: progress notifications while the client waits, or a promise in place of the answer.
 
-Notifications of progress rise strictly, at most four a second, at least one every ten seconds. After a promise the
-research goes on at the API.
+Progress rises strictly, with at most four notifications a second and at least one every ten seconds. After a promise the
+research continues at the API.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from openai_responses_mcp.domain.cancellation import has_happened_within
-from openai_responses_mcp.domain.jsonrpc import JsonObject
+from openai_responses_mcp.domain.jsonrpc import JsonObject, is_id
 from openai_responses_mcp.domain.models import Answer, Progress, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import LLMGateway, WallClock
 from openai_responses_mcp.server.jsonrpc import notification_message
@@ -32,12 +32,13 @@ class UnfinishedAnswers:
         *,
         is_asking: bool = True,
     ) -> Answer | JsonObject:
-        """The answer; or, when the patience is over and as soon as the id is known, what the id makes in its place.
+        """The answer; or, once `patience_seconds` have passed and the response id is known, a promise made from the id.
 
-        Where it makes None, the answer is waited for. A call that asks lets the response go before it stops to read; one that only fetches has nothing to let go.
+        If `make_promise` gives None, the answer is waited for. A call that asked the question lets the response go
+        before it stops reading (`is_asking`); one that only fetches the response does not.
 
-        Nothing is awaited between letting the response go and coming back. So a cancellation of this call either
-        cancels the response too, or comes too late for both.
+        Nothing is awaited between letting go and returning. So a cancellation of this call either cancels the response
+        too, or comes too late for both.
         """
         given: asyncio.Future[tuple[str, JsonObject]] = asyncio.get_running_loop().create_future()
 
@@ -56,7 +57,7 @@ class UnfinishedAnswers:
             await asyncio.wait({answering, waiting}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             answering.cancel()
-            # So that the response is known to be abandoned when this call has ended.
+            # The response must be marked as abandoned before this call ends.
             await asyncio.gather(answering, return_exceptions=True)
             raise
         finally:
@@ -66,18 +67,15 @@ class UnfinishedAnswers:
         response_id, promised = waiting.result()
         if is_asking:
             self._gateway.let_go(response_id)
-        self._stop_listening(answering)
-        return promised
-
-    def _stop_listening(self, answering: asyncio.Task[Answer]) -> None:
         self._ending.add(answering)
         answering.add_done_callback(self._forget)
         answering.cancel()
+        return promised
 
     def _forget(self, answering: asyncio.Task[Answer]) -> None:
         self._ending.discard(answering)
         if not answering.cancelled():
-            answering.exception()  # Looked at, or asyncio would complain.
+            answering.exception()  # Retrieved, or asyncio would log a warning.
 
 
 SHORTEST_GAP_SECONDS = 0.25
@@ -89,16 +87,16 @@ ProgressToken = int | str
 def progress_token_of(params: JsonObject) -> ProgressToken | None:
     meta = params.get("_meta")
     token = meta.get("progressToken") if isinstance(meta, dict) else None
-    return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+    return token if is_id(token) else None
 
 
 @asynccontextmanager
 async def reporting(
     token: ProgressToken, send: Callable[[JsonObject], None], clock: WallClock, *, begins_at_once: bool = True
 ) -> AsyncIterator[ProgressListener]:
-    """Yields the listener for news; once the block is left, nothing more is sent.
+    """Yields the listener for progress. Nothing is sent after the block.
 
-    A call that is about to be answered with a task does not begin at once: such a call has no progress.
+    A call that will be answered with a task sends no progress at once: it would be the only notification.
     """
     reporter = _Reporter(token, send, clock)
     task = asyncio.create_task(reporter.run(begins_at_once=begins_at_once))

@@ -1,9 +1,8 @@
-"""Tasks, for clients that know the extension: an id instead of an answer, and what becomes of it whenever they ask.
+"""Tasks, for clients that know the extension: the client gets an id instead of an answer, and polls it.
 
-Nothing is kept here. The id says which response of the API it is about, and the API says how far that is.
+Nothing is stored here. The id names the response at the API, and the API knows its state.
 """
 
-import binascii
 import hashlib
 import hmac
 import json
@@ -23,7 +22,7 @@ from openai_responses_mcp.domain.jsonrpc import INVALID_PARAMS, JsonObject, Requ
 from openai_responses_mcp.domain.models import Progress
 from openai_responses_mcp.domain.ports import LLMGateway, WallClock
 from openai_responses_mcp.server.eras import Era
-from openai_responses_mcp.server.jsonrpc import code_of, error_message, result_message
+from openai_responses_mcp.server.jsonrpc import ANSWER_FAILED, error_message, result_message
 from openai_responses_mcp.server.tool_results import Failures, tool_result
 from openai_responses_mcp.server.tools import TOOLS, Tool
 
@@ -34,7 +33,7 @@ _SIGNATURE_BYTES = 16
 
 
 class TaskFacts(NamedTuple):
-    """What an id says. The domains are None where there was no room for them: then the API knows them."""
+    """What an id contains. The domains are None if there was no room for them; then the API is asked."""
 
     response_id: str
     tool: str
@@ -47,18 +46,18 @@ class NotATask(ValueError):
 
 
 class TaskIds:
-    """Ids that hold all that is needed to go on with a task, so nothing is stored here.
+    """Ids that contain everything needed to continue a task.
 
-    They are signed, so that none can be made up. The key is derived from the API key: every server with the same API
-    key knows the ids of the others.
+    They are signed with a key derived from the API key. So none can be forged, and every server with the same API key
+    accepts them.
     """
 
     def __init__(self, api_key: str) -> None:
-        # A variable may hold bytes that are no text.
+        # A variable may contain bytes that are not text.
         self._key = hmac.digest(api_key.strip().encode("utf-8", "surrogateescape"), _PURPOSE, hashlib.sha256)
 
     def maybe_made(self, facts: TaskFacts) -> str | None:
-        """The id; None where it would be too long even without the domains."""
+        """The id; None if it would be too long even without the domains."""
         for shorter in (facts, facts._replace(domains=None)):
             task_id = self._signed(json.dumps(shorter, separators=(",", ":")).encode())
             if len(task_id) <= LONGEST_ID:
@@ -67,8 +66,15 @@ class TaskIds:
 
     def read(self, task_id: str) -> TaskFacts:
         """Raises `NotATask`."""
-        signature, payload = _parts(task_id)
-        # Bytes can be written in more than one way as text; only ours counts.
+        text = task_id.removeprefix(_PREFIX)
+        try:
+            raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        except ValueError:
+            raw = b""
+        if text == task_id or len(task_id) > LONGEST_ID or len(raw) <= _SIGNATURE_BYTES:
+            raise NotATask("no task of this server has such an id")
+        signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+        # The same bytes can be encoded in several ways; only ours counts.
         if not hmac.compare_digest(signature, self._signature(payload)) or self._signed(payload) != task_id:
             raise NotATask("its id was changed, or made with another API key")
         response_id, tool, created_ms, domains = json.loads(payload)
@@ -79,17 +85,6 @@ class TaskIds:
 
     def _signature(self, payload: bytes) -> bytes:
         return hmac.digest(self._key, payload, hashlib.sha256)[:_SIGNATURE_BYTES]
-
-
-def _parts(task_id: str) -> tuple[bytes, bytes]:
-    text = task_id.removeprefix(_PREFIX)
-    try:
-        raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (binascii.Error, ValueError):
-        raw = b""
-    if text == task_id or len(task_id) > LONGEST_ID or len(raw) <= _SIGNATURE_BYTES:
-        raise NotATask("no task of this server has such an id")
-    return raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
 
 
 # As long as the API keeps a response.
@@ -117,7 +112,7 @@ class Tasks:
         self._methods = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/update": self._update}
 
     def maybe_created(self, tool: Tool, domains: tuple[str, ...], response_id: str) -> JsonObject | None:
-        """What a call is answered with instead of its result; None where the id would be too long."""
+        """The task that a call returns instead of its result; None if its id would be too long."""
         now_ms = self._now_ms()
         task_id = self._ids.maybe_made(TaskFacts(response_id, tool.name, now_ms, domains))
         if task_id is None:
@@ -126,7 +121,7 @@ class Tasks:
         return {"resultType": "task", **_task(task_id, now_ms, now_ms), **state}
 
     async def handle(self, request: Request, era: Era) -> JsonObject:
-        """The reply to one of the methods of tasks."""
+        """The reply to `tasks/get`, `tasks/cancel` or `tasks/update`."""
         task_id = request.params.get("taskId")
         if not isinstance(task_id, str):
             return error_message(request.id, INVALID_PARAMS, "taskId must be a string")
@@ -137,7 +132,7 @@ class Tasks:
         except ResponseLost:
             return error_message(request.id, INVALID_PARAMS, self._gone(task_id))
         except AnsweringError as exc:
-            return error_message(request.id, code_of(exc), f"{request.method} failed", self._failures.data(exc))
+            return error_message(request.id, ANSWER_FAILED, f"{request.method} failed", self._failures.data(exc))
         return result_message(request.id, era.result(payload))
 
     async def _get(self, task_id: str, era: Era) -> JsonObject:
@@ -150,7 +145,7 @@ class Tasks:
         return {}
 
     async def _update(self, task_id: str, era: Era) -> JsonObject:
-        """No task ever waits for input, so there is nothing to read."""
+        """No task ever waits for input, so there is nothing to do."""
         self._ids.read(task_id)
         return {}
 

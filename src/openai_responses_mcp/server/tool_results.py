@@ -1,4 +1,4 @@
-"""What a client gets for a call: an answer in the shape of the tool that was called, or a failure that a model reads."""
+"""The result of a call as the client gets it: an answer in the shape of its tool, or a failure."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from openai_responses_mcp.domain.errors import AnsweringError, GatewayError, Inv
 from openai_responses_mcp.domain.jsonrpc import JsonObject, RequestId
 from openai_responses_mcp.domain.models import Answer, Citation
 from openai_responses_mcp.domain.ports import Logger
-from openai_responses_mcp.server.jsonrpc import code_of, error_message
+from openai_responses_mcp.server.jsonrpc import ANSWER_FAILED, error_message
 from openai_responses_mcp.server.tools import RESULT_TOOL, Tool
 
 _USAGE = "openai-responses-mcp/usage"
@@ -29,7 +29,7 @@ def _answer_result(answer: Answer, shows_response_id: bool) -> JsonObject:
     content = [_text_block(_ENCODER.encode(fields))]
     if answer.response_id and shows_response_id:
         content.append(_text_block(f"[Response ID: {answer.response_id}]"))
-    # Which kind of date it is stands beside it here only: the keys in the text are fixed.
+    # The kind of date is given here only: the keys in the text are fixed.
     dated = [{**_citation(citation), "date_kind": citation.date_kind} for citation in answer.citations]
     return {"content": content, "structuredContent": {**fields, "citations": dated, **_response_id(answer)}}
 
@@ -44,7 +44,7 @@ def _iris_result(answer: Answer, shows_response_id: bool) -> JsonObject:
 
 
 def handed_over(tool: Tool, response_id: str) -> JsonObject:
-    """For an answer that is not there yet: how to get it."""
+    """For an answer that is not finished: how to get it later."""
     fields: JsonObject = {"answer": f"Still working. Call {RESULT_TOOL} with response_id {response_id} in a minute."}
     if tool.name == "iris":
         text = fields["answer"]
@@ -75,7 +75,7 @@ def _response_id(answer: Answer) -> JsonObject:
 
 
 def tokens_in(result: JsonObject) -> int:
-    """What a tool result says it took; 0 where it does not say."""
+    """The tokens that a tool result reports; 0 if it reports none."""
     usage = result.get("_meta", {}).get(_USAGE)
     return usage["total_tokens"] if usage else 0
 
@@ -98,14 +98,14 @@ _LONGEST_MASKED = 4_000
 
 
 class Failures:
-    """`may_fetch`: the client has the tool that fetches an answer. For others the words name the command."""
+    """`may_fetch`: the client has the tool that fetches an answer. If not, the message names the command for it."""
 
     def __init__(self, logger: Logger, mask: Callable[[str], str]) -> None:
         self._logger = logger
         self._mask = mask
 
     def message(self, error: AnsweringError, *, may_fetch: bool = False) -> str:
-        # Masked before it is cut, so that no half of a key is left. Not the whole of a long text: masking takes time.
+        # Masked before it is cut, so that no half of a key is left. Only the beginning: masking takes time.
         return self._mask(_words(error, may_fetch)[:_LONGEST_MASKED])[:LONGEST_FAILURE_MESSAGE]
 
     def as_result(self, tool: Tool, error: AnsweringError, *, may_fetch: bool = False) -> JsonObject:
@@ -114,7 +114,7 @@ class Failures:
     def as_error(self, request_id: RequestId, tool: Tool, error: AnsweringError, *, may_fetch: bool) -> JsonObject:
         is_ours = isinstance(error, InvalidArguments)
         data = {"reason": self.message(error)} if is_ours else self.data(error, may_fetch=may_fetch)
-        return error_message(request_id, code_of(error), _title(tool, error), data)
+        return error_message(request_id, ANSWER_FAILED, _title(tool, error), data)
 
     def data(self, error: AnsweringError, *, may_fetch: bool = False) -> JsonObject:
         data: JsonObject = {"message": self.message(error, may_fetch=may_fetch)}

@@ -1,6 +1,6 @@
 """The tools: what clients see of them, and how their arguments become a question.
 
-What an argument takes is written once, as a `Kind`: it gives the schema, the words of a refusal and the reader.
+What an argument accepts is written once, as a `Kind`: its schema, its description in an error, and its reader.
 """
 
 import re
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
-class Kind:
-    """`read` gives the value of an argument, and raises ValueError for one that does not fit."""
+class Kind(NamedTuple):
+    """`read` gives the value of an argument, and raises ValueError if it is invalid."""
 
-    def __init__(self, schema: JsonObject, words: str, read: Callable[[Any], Any]) -> None:
-        self.schema = schema
-        self.words = words
-        self.read = read
+    schema: JsonObject
+    words: str
+    read: Callable[[Any], Any]
 
 
 def _text(value: Any) -> str:
@@ -57,7 +56,6 @@ def number(lowest: int, highest: int | None = None) -> Kind:
             value = float(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError
-        # Infinity is within no limit; NaN compares as false.
         within = lowest <= value <= (inf if highest is None else highest)
         if not within or (isinstance(value, float) and not isfinite(value)):
             raise ValueError
@@ -79,7 +77,7 @@ def one_of(*names: str) -> Kind:
 
 
 class Argument(NamedTuple):
-    """One argument of a tool: its name on the wire, the field of a question it sets, what it takes."""
+    """One argument of a tool. `field` is the field of the question that it sets."""
 
     name: str
     field: str
@@ -264,7 +262,7 @@ TOOLS = {
 
 def read_question(tool: Tool, arguments: Mapping[str, Any], *, keeps_responses: bool = True) -> "Question":
     """Raises `InvalidArguments`."""
-    # Here, because the first replies need no questions, and defining the models takes time.
+    # Imported late: the first replies do not need the models, which take time to define.
     from openai_responses_mcp.domain.models import Question
 
     values = _values(tool, arguments)
@@ -282,7 +280,7 @@ def read_response_id(tool: Tool, arguments: Mapping[str, Any]) -> str:
 
 
 def _values(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Null is absent; what the tool does not know is ignored."""
+    """Null counts as absent. Unknown arguments are ignored."""
     values = {}
     for argument in tool.arguments:
         value = arguments.get(argument.name)

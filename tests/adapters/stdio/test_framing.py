@@ -54,33 +54,24 @@ def one_fault_then(*messages: bytes) -> Outcomes:
 # Each case ends at a message boundary, so that whatever follows it is a new message.
 CASES: dict[str, tuple[bytes, Outcomes]] = {
     "nothing": (b"", []),
-    "a line": (PING + b"\n", [PING]),
-    "a line that ends in CRLF": (PING + b"\r\n", [PING]),
-    "a line of a list": (b"[1, 2]\n", [b"[1, 2]"]),
-    "lines": (PING + b"\n" + PONG + b"\n", [PING, PONG]),
+    "lines": (PING + b"\n[1, 2]\r\n", [PING, b"[1, 2]"]),
     "blank lines between lines": (b"\n\r\n \t\n" + PING + b"\n\n\r\n" + PONG + b"\n \n", [PING, PONG]),
     "blanks before a line": (b" \t" + PING + b"\n", [PING]),
     "a lone CR is no line end": (PING + b"\r" + PONG + b"\n", [PING + b"\r" + PONG]),
     "only one CR belongs to the line end": (PING + b"\r\r\n", [PING + b"\r"]),
-    "a line that is not JSON": (b"hello world\n", [b"hello world"]),
     "a line that is a word": (b"hello\n", [b"hello"]),
     "a line of invalid UTF-8": (b"\xff\xfe{}\n", [b"\xff\xfe{}"]),
-    "a line of UTF-16": (b"{\x00}\x00\n", [b"{\x00}\x00"]),
     "a JSON string with a colon": (b'"key": 1\n', [b'"key": 1']),
     "characters of many bytes": ('{"a":"日本😀\u2028\u0085"}\n'.encode(), ['{"a":"日本😀\u2028\u0085"}'.encode()]),
-    "a BOM": (b"\xef\xbb\xbf" + PING + b"\n", [PING]),
     "a BOM before headers": (b"\xef\xbb\xbf" + framed(PING), [PING]),
     "a BOM that is not the first": (PING + b"\n\xef\xbb\xbf" + PONG + b"\n", [PING, b"\xef\xbb\xbf" + PONG]),
-    "a header": (framed(PING), [PING]),
     "headers": (framed(PING) + framed(PONG), [PING, PONG]),
-    "headers with LF": (b"Content-Length: 8\n\n" + PING, [PING]),
     "headers with mixed line ends": (b"A: 1\nContent-Length: 8\r\n\n" + PING, [PING]),
     "headers in any case and order": (b"X-Any: a:b\r\ncOnTeNt-LENGTH:8\r\nz:\r\n\r\n" + PING, [PING]),
     "blanks around a length": (b"Content-Length \t: \t8 \t\r\n\r\n" + PING, [PING]),
     "leading zeros in a length": (b"Content-Length: 000000000008\r\n\r\n" + PING, [PING]),
     "an empty body": (framed(b"") + framed(PING), [b"", PING]),
     "a body with line ends and headers in it": (framed(b"{\n\r\n" + framed(PING) + b"}"), [b"{\n\r\n" + framed(PING) + b"}"]),
-    "a body that is not UTF-8": (framed(b"\xff\xfe\x00\xc3"), [b"\xff\xfe\x00\xc3"]),
     "blank lines between headers": (b"\r\n\n" + framed(PING) + b"\r\n\r\n" + framed(PONG), [PING, PONG]),
     "headers, then lines": (framed(PING) + PONG + b"\n", [PING, PONG]),
     "lines, then headers": (PING + b"\n" + framed(PONG), [PING, PONG]),
@@ -112,20 +103,18 @@ BAD_LENGTHS = {
     "hexadecimal": b"Content-Length: 0x8\r\n",
     "with underscores": b"Content-Length: 1_0\r\n",
     "in full-width digits": "Content-Length: ８\r\n".encode(),
-    "a fraction": b"Content-Length: 8.0\r\n",
-    "with blanks inside": b"Content-Length: 1 0\r\n",
     "with a CR inside": b"Content-Length: 8\r8\r\n",
+    "before a letter": b"Content-Length: 8X\r\n",
     "13 digits long": b"Content-Length: 0000000000008\r\n",
     "20 digits long": b"Content-Length: 99999999999999999999\r\n",
     "given twice": b"Content-Length: 8\r\nContent-Length: 8\r\n",
-    "given twice with two values": b"Content-Length: 8\r\ncontent-length: 9\r\n",
 }
 
 
 @pytest.mark.parametrize("headers", BAD_LENGTHS.values(), ids=BAD_LENGTHS.keys())
 def test_a_bad_length_is_one_fault_and_the_next_message_is_found(headers: bytes) -> None:
-    assert feed(StdioFramer(LIMIT), [headers + b"\r\n" + PONG + b"\n" + LAST + b"\n"]) == one_fault_then(PONG, LAST)
-    bodies = (b"", PING, b"garbage ", b'{"text":\n"Content-Length: none"}')
+    assert feed(StdioFramer(LIMIT), [headers + b"\r\n" + PONG + b"\n[]\n"]) == one_fault_then(PONG, b"[]")
+    bodies = (b"", PING, b"{", b"garbage ", b'{"text":\n"Content-Length: none"}')
     for line_end, body in itertools.product((b"\r\n", b"\n"), bodies):
         wire = headers.replace(b"\r\n", line_end) + line_end + body + framed(PONG) + framed(LAST)
         assert feed(StdioFramer(LIMIT), [wire]) == one_fault_then(PONG, LAST)
@@ -174,6 +163,11 @@ def test_a_line_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(line_end:
     ):
         for chunks in ([wire], single_bytes(wire)):
             assert feed(StdioFramer(LIMIT), [*chunks, PING + b"\n"]) == [*outcomes, PING]
+
+
+def test_a_line_is_too_long_as_soon_as_no_line_end_could_make_it_fit() -> None:
+    assert feed(StdioFramer(LIMIT), [b"{" * (LIMIT + 1)], ends=False) == []
+    assert feed(StdioFramer(LIMIT), [b"{" * (LIMIT + 2)], ends=False) == [FAULT]
 
 
 def test_a_last_line_of_the_limit_needs_no_newline_and_a_longer_one_is_a_fault() -> None:
@@ -244,12 +238,11 @@ UNFINISHED = {
     "blanks": (b" \r\n\t", []),
     "half a word": (b"Content", [b"Content"]),
     "half a header": (b"Content-Length: ", []),
-    "half a header block": (b"Content-Length: 8\r\n", []),
+    "the longest half header": (b"A: " + b"x" * (LONGEST_HEADER_BYTES - 3), []),
+    "half an over-long header": (b"A: " + b"x" * (LONGEST_HEADER_BYTES - 2), [FAULT]),
     "a CR in a header block": (b"Content-Length: 8\r\n\r", []),
-    "headers without a body": (b"Content-Length: 8\r\n\r\n", []),
     "half a body": (framed(PING)[:-1], []),
     "half an over-long body": (b"Content-Length: 100\r\n\r\n" + PING, [FAULT]),
-    "half an over-long line": (b"x" * 100, [FAULT]),
     "half an over-long header block": (b"X: 1\r\n" * 40 + b"X", [FAULT]),
     "a line without newline": (PING + b"\n" + PONG, [PING, PONG]),
     "a line with only a CR": (PING + b"\r", [PING]),
