@@ -168,6 +168,11 @@ async def test_a_closed_response_cancels_the_call_at_the_api(
     await asyncio.wait_for(asyncio.to_thread(warm_rehearsal.wait_for_disconnect, before + 1), WAIT_SECONDS)
 
 
+async def test_a_slash_at_the_end_of_the_address_changes_nothing(server: HttpProcess, http: httpx2.AsyncClient) -> None:
+    message = enveloped(1, "tools/list")
+    assert (await http.post(f"{server.url}/", json=message, headers=routed(message))).status_code == 200
+
+
 async def test_there_is_no_stream_and_no_session_to_end(server: HttpProcess, http: httpx2.AsyncClient) -> None:
     headers = {**BOTH, "mcp-protocol-version": "2026-07-28"}
     for method in ("GET", "DELETE", "PUT"):
@@ -584,6 +589,19 @@ async def test_what_takes_longer_than_the_drain_is_ended(rehearsal: StandInThrea
     with closing(HttpProcess(environ, "--drain", "0.2")) as server:
         async with begun(server, call(1, SLOW, progressToken="t")) as lines:
             server.process.send_signal(signal.SIGTERM)
+            rest = [json.loads(data) for data in events_in([line async for line in lines])]
+        assert rest[-1]["error"]["code"] == -32800
+        assert server.wait() == 0
+
+
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+async def test_a_second_signal_ends_the_drain(rehearsal: StandInThread, tmp_path: Path, again: signal.Signals) -> None:
+    with closing(HttpProcess(environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url), "--drain", "600")) as server:
+        async with begun(server, call(1, SLOW, progressToken="t")) as lines:
+            server.process.send_signal(signal.SIGTERM)
+            async with client() as other:
+                await _until_refused(other, server)
+            server.process.send_signal(again)
             rest = [json.loads(data) for data in events_in([line async for line in lines])]
         assert rest[-1]["error"]["code"] == -32800
         assert server.wait() == 0

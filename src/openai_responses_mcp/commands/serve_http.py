@@ -1,6 +1,6 @@
 """`--http`: serves MCP clients over HTTP until a signal comes.
 
-SIGTERM lets calls in flight finish and ends with 0. An interrupt ends at once.
+SIGTERM lets calls in flight finish and ends with 0. An interrupt, or a second signal, ends at once.
 """
 
 import asyncio
@@ -240,7 +240,9 @@ async def serve_until_stopped(
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     on_draining()
     code = stopped.result() if stopped.done() else 1
-    await mcp.drain(options.drain_seconds if code == EXIT_CODES["SIGTERM"] else 0, on_drained)
+    # Another signal ends it at once.
+    hurry = stopped_by_signal()
+    await mcp.drain(options.drain_seconds if code == EXIT_CODES["SIGTERM"] else 0, hurry, on_drained)
     server.should_exit = True
     await asyncio.wait({running}, timeout=_LEAVING_SECONDS)
     return 0 if code == EXIT_CODES["SIGTERM"] else code

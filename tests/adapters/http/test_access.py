@@ -1,5 +1,6 @@
 """Hosts, tokens, and access tokens of an issuer that is made up here."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable
@@ -15,8 +16,10 @@ from openai_responses_mcp.adapters.http.access import (
     Callers,
     Issuer,
     IssuerKeys,
+    IssuerUnavailable,
     Unauthorized,
 )
+from tests.fakes import WAIT_SECONDS
 
 ISSUER = Issuer("https://login.example/team", "https://answers.example/mcp")
 KEY, OTHER_KEY = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
@@ -34,9 +37,16 @@ class FakeIssuer:
         self.asked: list[str] = []
         self.keys = [published(KEY, "one")]
         self.issuer = ISSUER.url
+        self.is_down = False
+        self.is_silent = False
+        self.now = 1000.0
 
-    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+    async def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(str(request.url))
+        if self.is_silent:
+            await asyncio.Event().wait()
+        if self.is_down:
+            raise httpx2.ConnectError("no")
         if request.url.path == "/team/.well-known/openid-configuration":
             metadata = {"issuer": self.issuer, "jwks_uri": "https://login.example/team/keys"}
             return httpx2.Response(200, json=metadata)
@@ -44,9 +54,9 @@ class FakeIssuer:
             httpx2.Response(200, json={"keys": self.keys}) if request.url.path == "/team/keys" else httpx2.Response(404)
         )
 
-    def callers(self, tokens: dict[str, str] | None = None) -> Callers:
+    def callers(self, tokens: dict[str, str] | None = None, seconds: float = WAIT_SECONDS) -> Callers:
         http = httpx2.AsyncClient(transport=httpx2.MockTransport(self))
-        return Callers(tokens or {}, IssuerKeys(ISSUER, http))
+        return Callers(tokens or {}, IssuerKeys(ISSUER, http, seconds=seconds, monotonic=lambda: self.now))
 
 
 def token(key: Any = KEY, kid: str | None = "one", algorithm: str = "RS256", **changes: Any) -> str:
@@ -101,19 +111,38 @@ async def test_a_key_that_came_later_is_found_but_made_up_ones_do_not_make_us_as
 async def test_metadata_of_another_issuer_does_not_count() -> None:
     issuer = FakeIssuer()
     issuer.issuer = "https://evil.example"
-    with pytest.raises(Unauthorized):
+    with pytest.raises(IssuerUnavailable):
         await caller(issuer.callers(), token())
 
 
-async def test_an_issuer_that_cannot_be_reached_lets_nobody_in_but_those_with_tokens() -> None:
-    def fail(request: httpx2.Request) -> httpx2.Response:
-        raise httpx2.ConnectError("no")
-
-    http = httpx2.AsyncClient(transport=httpx2.MockTransport(fail))
-    callers = Callers({"bob": "token-of-bob"}, IssuerKeys(ISSUER, http))
+async def test_without_the_issuer_only_fixed_tokens_and_known_keys_count_until_it_is_back() -> None:
+    issuer = FakeIssuer()
+    issuer.is_down = True
+    callers = issuer.callers({"bob": "token-of-bob"})
     assert await caller(callers, "token-of-bob") == "bob"
-    with pytest.raises(Unauthorized):
-        await caller(callers, token())
+    for _ in range(3):
+        with pytest.raises(IssuerUnavailable, match="the keys of the token's issuer cannot be read"):
+            await caller(callers, token())
+    assert len(issuer.asked) == 2
+    issuer.is_down, issuer.now = False, issuer.now + 11
+    assert await caller(callers, token()) == "ann"
+    issuer.is_down, issuer.now = True, issuer.now + 301
+    assert await caller(callers, token()) == "ann"
+    with pytest.raises(IssuerUnavailable):
+        await caller(callers, token(OTHER_KEY, "two"))
+
+
+async def test_a_silent_issuer_is_waited_for_by_one_call_and_not_for_long() -> None:
+    issuer = FakeIssuer()
+    callers = issuer.callers(seconds=0.05)
+    assert await caller(callers, token()) == "ann"
+    issuer.is_silent, issuer.now = True, issuer.now + 301
+    first = asyncio.ensure_future(caller(callers, token()))
+    while len(issuer.asked) < 4:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert await caller(callers, token()) == "ann"
+    assert not first.done()
+    assert await asyncio.wait_for(first, WAIT_SECONDS) == "ann"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers, Iss
 from openai_responses_mcp.adapters.http.application import HttpLimits, McpOverHttp
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import Received, Transport
+from tests.adapters.http.test_access import FakeIssuer, token
 from tests.e2e.http_process import BOTH, INITIALIZE, call, enveloped, request, routed
 from tests.fakes import WAIT_SECONDS, FakeLogger
 
@@ -137,6 +138,16 @@ async def test_an_issuer_is_found_by_the_metadata_and_named_in_the_refusal() -> 
         assert (await served.http.get(f"http://127.0.0.1:8080{path}", headers={"host": "x"})).status_code == 403
 
 
+async def test_while_the_issuer_is_down_a_token_that_cannot_be_checked_is_not_called_wrong() -> None:
+    served, issuer = Served(), FakeIssuer()
+    issuer.is_down = True
+    served.mcp._callers = issuer.callers()
+    message = enveloped(1, "tools/list")
+    refused = await served.post(message, {**routed(message), "authorization": f"Bearer {token()}"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+    assert refused.text == "Service Unavailable: the keys of the token's issuer cannot be read\n"
+
+
 async def test_without_an_issuer_there_is_no_metadata() -> None:
     path = "/.well-known/oauth-protected-resource/mcp"
     assert (await Served().http.get(f"http://127.0.0.1:8080{path}")).status_code == 404
@@ -147,7 +158,7 @@ async def test_the_end_closes_everything_that_did_not_end_in_time() -> None:
     asked = served.post(call(1, "Why?"))
     await served.next()
     async with asyncio.timeout(WAIT_SECONDS):
-        await served.mcp.drain(0.01, lambda: order.append("over"))
+        await served.mcp.drain(0.01, asyncio.Future(), lambda: order.append("over"))
         reply = await asked
     assert (order, served.closed, reply.json()["error"]["code"]) == (["over"], 1, -32800)
     assert (await served.post(call(2, "Why?"))).status_code == 503
@@ -160,7 +171,7 @@ async def test_a_call_whose_client_lost_its_connection_counts_until_it_has_ended
     channel = (await served.next()).channel
     lost.cancel()
     assert (await served.post(request(2, "tools/call", {"name": "x"}), session)).status_code == 503
-    draining = asyncio.ensure_future(served.mcp.drain(WAIT_SECONDS))
+    draining = asyncio.ensure_future(served.mcp.drain(WAIT_SECONDS, asyncio.Future()))
     # What needs no reply is taken to the end: it may be the answer that the call waits for.
     note = {"jsonrpc": "2.0", "method": "notifications/x"}
     assert (await served.post(note, session)).status_code == 202
@@ -212,7 +223,7 @@ class ExpiringCallers(Callers):
 
     async def caller(self, authorizations: Sequence[str]) -> str:
         if self.has_expired:
-            raise Unauthorized(was_given=True)
+            raise Unauthorized
         return "ann"
 
 

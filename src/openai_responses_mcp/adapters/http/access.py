@@ -6,8 +6,9 @@ made to point here, so both are checked before anything else. Tokens are compare
 
 import asyncio
 import hmac
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,7 +25,8 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _KEYS_SECONDS = 300.0
 # An unknown key id may be a new one, or made up to make us ask the issuer again and again.
 _LEAST_SECONDS_BETWEEN_LOOKS = 10.0
-_ISSUER_SECONDS = 10.0
+# For all requests to the issuer together: a call waits for them.
+_ISSUER_SECONDS = 5.0
 _MOST_BYTES = 1024 * 1024
 _LEEWAY_SECONDS = 5
 _LONGEST_TOKEN = 16 * 1024
@@ -34,9 +36,13 @@ _LONGEST_SUBJECT = 255
 class Unauthorized(Exception):
     """There is no valid token. `was_given`: there was one."""
 
-    def __init__(self, *, was_given: bool) -> None:
-        super().__init__("a token is needed" if not was_given else "the token is not valid")
+    def __init__(self, text: str = "the token is not valid", *, was_given: bool = True) -> None:
+        super().__init__(text)
         self.was_given = was_given
+
+
+class IssuerUnavailable(Unauthorized):
+    """The token names an unknown key, and the issuer's keys cannot be read now."""
 
 
 class Issuer(NamedTuple):
@@ -88,7 +94,7 @@ class Callers:
         if name is None and self._keys is not None:
             name = await self._keys.subject_of(token)
         if name is None:
-            raise Unauthorized(was_given=True)
+            raise Unauthorized
         return name
 
     def _name_of(self, token: bytes) -> str | None:
@@ -99,30 +105,43 @@ class Callers:
 
 def _bearer(authorizations: Sequence[str]) -> str:
     if not authorizations:
-        raise Unauthorized(was_given=False)
+        raise Unauthorized("a token is needed", was_given=False)
     scheme, _, token = authorizations[0].partition(" ")
     if len(authorizations) > 1 or scheme.lower() != "bearer" or not token.strip() or len(token) > _LONGEST_TOKEN:
-        raise Unauthorized(was_given=True)
+        raise Unauthorized
     return token.strip()
 
 
 class IssuerKeys:
-    """Checks access tokens with the keys that their issuer publishes."""
+    """Checks access tokens with the keys that their issuer publishes.
 
-    def __init__(self, issuer: Issuer, http: httpx2.AsyncClient | None = None) -> None:
+    Keys that are known stay in use while the issuer cannot be reached, and at most one call at a time waits for it.
+    """
+
+    def __init__(
+        self,
+        issuer: Issuer,
+        http: httpx2.AsyncClient | None = None,
+        *,
+        seconds: float = _ISSUER_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._issuer = issuer
         # No proxy stands between this machine and itself.
         is_remote = not is_loopback(urlsplit(issuer.url).hostname or "")
-        self._http = http or httpx2.AsyncClient(follow_redirects=False, timeout=_ISSUER_SECONDS, trust_env=is_remote)
+        self._http = http or httpx2.AsyncClient(follow_redirects=False, trust_env=is_remote)
+        self._seconds = seconds
+        self._monotonic = monotonic
         self._keys: dict[str | None, jwt.PyJWK] = {}
-        self._read_at: float | None = None
+        self._read_at = -math.inf
+        self._is_reachable = True
         self._reading = asyncio.Lock()
 
     async def subject_of(self, token: str) -> str | None:
-        """The subject of the token; None if the token is not valid."""
+        """The subject of the token; None if the token is not valid. Raises `IssuerUnavailable`."""
         try:
             key_id = jwt.get_unverified_header(token).get("kid")
-            key = await self._key(key_id)
+            key = await self._key(key_id if isinstance(key_id, str) else None)
             if key is None:
                 return None
             claims = jwt.decode(
@@ -141,25 +160,34 @@ class IssuerKeys:
             return None
         return subject if len(subject) <= _LONGEST_SUBJECT else None
 
-    async def _key(self, key_id: object) -> jwt.PyJWK | None:
-        name = key_id if isinstance(key_id, str) else None
-        async with self._reading:
-            age = None if self._read_at is None else time.monotonic() - self._read_at
-            is_unknown = name not in self._keys
-            if age is None or age > _KEYS_SECONDS or (is_unknown and age > _LEAST_SECONDS_BETWEEN_LOOKS):
-                await self._read()
+    async def _key(self, name: str | None) -> jwt.PyJWK | None:
+        if self._known(name) is None or self._age() > _KEYS_SECONDS:
+            async with self._reading:
+                if self._age() > (_LEAST_SECONDS_BETWEEN_LOOKS if self._known(name) is None else _KEYS_SECONDS):
+                    await self._read()
+        found = self._known(name)
+        if found is None and not self._is_reachable:
+            raise IssuerUnavailable("the keys of the token's issuer cannot be read")
+        return found
+
+    def _known(self, name: str | None) -> jwt.PyJWK | None:
         if name is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         return self._keys.get(name)
 
+    def _age(self) -> float:
+        return self._monotonic() - self._read_at
+
     async def _read(self) -> None:
         """Keys that cannot be read now leave those that are known."""
-        self._read_at = time.monotonic()
+        self._read_at = self._monotonic()
         try:
-            found = await self._json(await self._keys_url())
-            read = jwt.PyJWKSet.from_dict(found)
-        except (httpx2.HTTPError, jwt.PyJWTError, ValueError, KeyError, TypeError, AttributeError):
+            async with asyncio.timeout(self._seconds):
+                read = jwt.PyJWKSet.from_dict(await self._json(await self._keys_url()))
+        except (httpx2.HTTPError, jwt.PyJWTError, TimeoutError, ValueError, KeyError, TypeError, AttributeError):
+            self._is_reachable = False
             return
+        self._is_reachable = True
         self._keys = {key.key_id: key for key in read.keys}
 
     async def _keys_url(self) -> str:

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -23,6 +23,7 @@ from openai_responses_mcp.adapters.http.access import (
     AllowedHosts,
     Callers,
     Issuer,
+    IssuerUnavailable,
     Unauthorized,
 )
 from openai_responses_mcp.adapters.http.posts import Headers, Post, Refusal, is_envelope_era, read_post
@@ -86,20 +87,27 @@ class McpOverHttp:
             routes=[
                 # Starlette takes an instance for an ASGI application, and a function for a view.
                 Route(MCP_PATH, self),
+                Route(f"{MCP_PATH}/", self),
                 Route("/healthz", self._health, methods=["GET"]),
                 Route(METADATA_PATH, self._metadata, methods=["GET"]),
                 Route(f"{METADATA_PATH}{MCP_PATH}", self._metadata, methods=["GET"]),
             ]
         )
 
-    async def drain(self, seconds: float, on_over: Callable[[], object] = lambda: None) -> None:
-        """Refuse new calls and give those in flight `seconds` to end. Then call `on_over` and close every connection."""
+    async def drain(
+        self, seconds: float, hurry: "asyncio.Future[int]", on_over: Callable[[], object] = _nothing
+    ) -> None:
+        """Refuse new calls. Give those in flight `seconds` to end, or less if `hurry` is done before.
+
+        Then call `on_over` and close every connection.
+        """
         self._is_draining = True
-        try:
-            await asyncio.wait_for(self._nothing_in_flight.wait(), seconds)
-        except TimeoutError:
-            if seconds:
-                self._logger.warning("calls did not end in time", calls=self._in_flight)
+        all_ended = asyncio.ensure_future(self._nothing_in_flight.wait())
+        ends: set[asyncio.Future[Any]] = {all_ended, hurry}
+        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        all_ended.cancel()
+        if self._in_flight and seconds:
+            self._logger.warning("calls did not end in time", calls=self._in_flight)
         on_over()
         for transport in self._serving.values():
             transport.close()
@@ -137,6 +145,8 @@ class McpOverHttp:
             return _text(400, "Bad Request: a token belongs into the header Authorization")
         try:
             caller = await self._callers.caller(request.headers.getlist("authorization"))
+        except IssuerUnavailable as exc:
+            return _busy(str(exc))
         except Unauthorized as exc:
             return self._unauthorized(exc)
         if request.method == "POST":
