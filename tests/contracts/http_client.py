@@ -29,10 +29,6 @@ class Exchanged:
         self._has_sent_body = False
         self._has_left = asyncio.Event()
 
-    @property
-    def has_body(self) -> bool:
-        return bool(self._body)
-
     def leave(self) -> None:
         self._has_left.set()
 
@@ -100,16 +96,6 @@ class HttpSessionClient:
     def write(self, *messages: bytes) -> None:
         for message in messages:
             self._request("POST", message)
-
-    def end(self) -> None:
-        """After what was written before, which takes a moment to arrive."""
-        posts = [task for exchange, task in zip(self._exchanges, self._tasks[1:], strict=True) if exchange.has_body]
-        self._tasks.append(asyncio.ensure_future(self._end_after(posts)))
-
-    async def _end_after(self, posts: "list[asyncio.Task[None]]") -> None:
-        if posts:
-            await asyncio.wait(posts)
-        self.session.end()
 
     def close(self) -> None:
         """The session is over; its readers leave."""

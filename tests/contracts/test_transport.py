@@ -113,13 +113,16 @@ class RealClient(Client):
 
 
 class HttpClient(HttpSessionClient, Client):
-    """A session. What is no message never comes as far as the transport: it is refused before."""
+    """A session. It is closed, but its input never ends, and what is no message is refused before."""
 
     @property
     def transport(self) -> Transport:
         return self.session
 
     def write_garbage(self) -> None:
+        raise AssertionError
+
+    def end(self) -> None:
         raise AssertionError
 
 
@@ -197,7 +200,8 @@ async def test_what_is_no_message_is_a_fault_in_its_place(framed_client: Client)
     assert [type(message) for message in arrived] == [bytes, FramingFault, bytes]
 
 
-async def test_the_end_of_input_comes_after_the_last_message(client: Client) -> None:
+async def test_the_end_of_input_comes_after_the_last_message(framed_client: Client) -> None:
+    client = framed_client
     client.write(b"{}")
     client.end()
     assert await body(client) == b"{}"
@@ -238,7 +242,8 @@ async def test_a_withdrawn_request_gets_no_reply(framed_client: Client) -> None:
     assert await client.read(1) == [b'{"id":2,"result":{}}']
 
 
-async def test_sending_goes_on_after_the_end_of_input(client: Client) -> None:
+async def test_sending_goes_on_after_the_end_of_input(framed_client: Client) -> None:
+    client = framed_client
     client.end()
     assert await soon(client.transport.receive()) is None
     client.transport.send(b"{}")

@@ -180,12 +180,13 @@ async def test_a_call_whose_client_lost_its_connection_counts_until_it_has_ended
     await asyncio.wait_for(draining, WAIT_SECONDS)
 
 
-async def test_a_request_that_the_server_leaves_without_a_reply_does_not_wait_for_one() -> None:
+async def test_a_request_that_the_server_leaves_without_a_reply_gets_an_error() -> None:
     served = Served()
     asked = served.post(call(1, "Why?"))
     await served.next()
     served.serving[0].cancel()
-    assert (await asyncio.wait_for(asked, WAIT_SECONDS)).content == b""
+    reply = (await asyncio.wait_for(asked, WAIT_SECONDS)).json()
+    assert (reply["id"], reply["error"]["code"]) == (1, -32603)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

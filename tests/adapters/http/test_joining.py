@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.adapters.http.joining import ClientsOfCallers, JoinedExchanges
+from openai_responses_mcp.adapters.http.posts import Headers
 from openai_responses_mcp.adapters.http.sessions import HttpExchange, HttpSession
-from openai_responses_mcp.adapters.http.streams import Outbox, OutMessage
+from openai_responses_mcp.adapters.http.streams import Outbox
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import Received, Transport
 from tests.fakes import WAIT_SECONDS
@@ -16,14 +17,16 @@ from tests.fakes import WAIT_SECONDS
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
-def an_exchange(request_id: int | str, caller: str = "ann", **params: Any) -> HttpExchange:
-    body = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
-    return HttpExchange(json.dumps(body).encode(), request_id, caller)
+def an_exchange(
+    request_id: int | str, caller: str = "ann", method: str = "tools/call", headers: Headers = (), **params: Any
+) -> HttpExchange:
+    body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+    return HttpExchange(json.dumps(body).encode(), request_id, caller, headers)
 
 
 def sent_to(outbox: Outbox) -> list[Any]:
     found, after = [], 0
-    while isinstance(message := outbox.next_after(after), OutMessage):
+    while (message := outbox.next_after(after)) is not None:
         found.append(json.loads(message.body))
         after = message.number
     return found
@@ -65,15 +68,12 @@ async def test_an_exchange_that_its_client_closes_is_cancelled_once() -> None:
     message, received = await taken(joined)
     exchange.close()
     await asyncio.wait_for(serving, WAIT_SECONDS)
-    cancelled, own = await taken(joined)
+    cancelled, _ = await taken(joined)
     assert cancelled == {
         "jsonrpc": "2.0",
         "method": "notifications/cancelled",
         "params": {"requestId": message["id"]},
     }
-    own.channel.send(b"{}")
-    own.channel.reply(b"{}")
-    own.channel.withdraw()
     received.channel.withdraw()
     assert sent_to(exchange.outbox)[0]["error"]["code"] == -32800
 
@@ -148,3 +148,73 @@ async def test_sessions_are_clients_and_all_exchanges_of_a_caller_are_one() -> N
     await asyncio.wait_for(in_session, WAIT_SECONDS)
     await clients.close(WAIT_SECONDS)
     assert sorted(served) == [("caller", "ann"), ("caller", "bob"), ("session", "ann")]
+
+
+async def test_a_caller_whose_server_failed_gets_an_error_and_a_new_start() -> None:
+    is_broken = True
+
+    async def serve_client(client: Transport, key: str, caller: str) -> None:
+        received = await client.receive()
+        assert received is not None
+        if is_broken:
+            raise OSError
+        received.channel.reply(b'{"id":1,"result":{}}')
+        with pytest.raises(TransportClosed):
+            await client.receive()
+
+    clients = ClientsOfCallers(serve_client)
+    first, second = an_exchange(1), an_exchange(2)
+    await asyncio.wait_for(clients.serve(first), WAIT_SECONDS)
+    assert sent_to(first.outbox)[0]["error"]["code"] == -32603
+    is_broken = False
+    await asyncio.wait_for(clients.serve(second), WAIT_SECONDS)
+    assert sent_to(second.outbox) == [{"id": 2, "result": {}}]
+    await clients.close(WAIT_SECONDS)
+
+
+LISTED = {
+    "tools": [
+        {
+            "name": "go",
+            "inputSchema": {
+                "properties": {
+                    "where": {"type": "string", "x-mcp-header": "Region"},
+                    "deep": {"properties": {"count": {"type": "integer", "x-mcp-header": "Count"}}},
+                }
+            },
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "arguments", "differing"),
+    [
+        ([("mcp-param-region", "=?base64?5p2x5Lqs?=")], {"where": "東京"}, None),
+        ([("mcp-param-count", "42")], {"deep": {"count": 42.0}}, None),
+        ([("mcp-param-other", "x")], {}, None),
+        ([("mcp-param-region", "=?base64?5p2x5Lq?=")], {"where": "東京"}, "mcp-param-region"),
+        ([("mcp-param-region", "b")], {"where": "a"}, "mcp-param-region"),
+        ([("mcp-param-region", "a"), ("mcp-param-region", "a")], {"where": "a"}, "mcp-param-region"),
+        ([("mcp-param-region", "=?base64?!?=")], {}, "mcp-param-region"),
+        ([], {"deep": {"count": 1}}, "mcp-param-count"),
+    ],
+    ids=str,
+)
+async def test_a_header_that_repeats_an_argument_of_a_listed_tool_has_to_agree(
+    headers: Headers, arguments: Any, differing: str | None
+) -> None:
+    joined = JoinedExchanges()
+    listing = an_exchange(1, method="tools/list")
+    calling = an_exchange(2, "ann", "tools/call", headers, name="go", arguments=arguments)
+    for exchange in (listing, calling):
+        serving = asyncio.create_task(joined.serve(exchange))
+        if exchange is calling and differing is not None:
+            await asyncio.wait_for(serving, WAIT_SECONDS)
+            break
+        message, received = await taken(joined)
+        received.channel.reply(json.dumps({"id": message["id"], "result": LISTED}).encode())
+        await asyncio.wait_for(serving, WAIT_SECONDS)
+    expected = None if differing is None else (-32020, f"the header {differing} differs from the body")
+    error = sent_to(calling.outbox)[0].get("error")
+    assert (error and (error["code"], error["message"])) == expected

@@ -3,56 +3,52 @@ import pytest
 from openai_responses_mcp.adapters.http.sessions import Sessions, SessionsFull
 from openai_responses_mcp.adapters.http.streams import (
     MOST_KEPT_MESSAGES,
-    HttpChannel,
     Outbox,
-    OutMessage,
-    Waited,
 )
 
 
 def numbers(outbox: Outbox, after: int = 0) -> list[int]:
     found = []
-    while isinstance(message := outbox.next_after(after), OutMessage):
+    while (message := outbox.next_after(after)) is not None:
         after = message.number
         found.append(after)
     return found
 
 
 def test_messages_are_numbered_and_a_reply_is_the_last() -> None:
-    outbox = Outbox()
-    channel = HttpChannel(outbox, 1)
-    channel.send(b"1")
-    channel.reply(b"2", -32601)
-    channel.send(b"3")
-    channel.reply(b"4")
-    assert (numbers(outbox), outbox.next_after(2), outbox.error_code) == ([1, 2], Waited.THE_END, -32601)
+    outbox = Outbox(1)
+    outbox.send(b"1")
+    outbox.reply(b"2", -32601)
+    outbox.send(b"3")
+    outbox.reply(b"4")
+    assert (numbers(outbox), outbox.has_ended, outbox.error_code) == ([1, 2], True, -32601)
 
 
 async def test_what_was_sent_is_forgotten_unless_a_client_may_come_back() -> None:
     for keeps, left in ((False, [2]), (True, [1, 2])):
-        outbox = Outbox("1", keeps_sent=keeps)
-        outbox.put(b"1")
-        outbox.put(b"2")
+        outbox = Outbox(1, "1", keeps_sent=keeps)
+        outbox.send(b"1")
+        outbox.send(b"2")
         outbox.sent(1)
         assert numbers(outbox) == left
 
 
 async def test_a_client_that_does_not_come_back_costs_a_bounded_buffer_and_keeps_its_reply() -> None:
-    outbox = Outbox("1", keeps_sent=True)
+    outbox = Outbox(1, "1", keeps_sent=True)
     for _ in range(10 * MOST_KEPT_MESSAGES):
-        outbox.put(b"x")
-    outbox.put_reply(b"y" * 10_000_000)
+        outbox.send(b"x")
+    outbox.reply(b"y" * 10_000_000)
     assert len(numbers(outbox)) <= MOST_KEPT_MESSAGES
     last = outbox.next_after(10 * MOST_KEPT_MESSAGES)
-    assert isinstance(last, OutMessage)
+    assert last is not None
     assert len(last.body) == 10_000_000
 
 
 async def test_nothing_is_lost_for_a_reader_that_is_there() -> None:
-    outbox = Outbox("1", keeps_sent=True)
+    outbox = Outbox(1, "1", keeps_sent=True)
     outbox.reader = object()
     for _ in range(10 * MOST_KEPT_MESSAGES):
-        outbox.put(b"x")
+        outbox.send(b"x")
     assert len(numbers(outbox)) == 10 * MOST_KEPT_MESSAGES
 
 

@@ -28,7 +28,7 @@ from openai_responses_mcp.adapters.http.access import (
 )
 from openai_responses_mcp.adapters.http.posts import Headers, Post, Refusal, is_envelope_era, read_post
 from openai_responses_mcp.adapters.http.sessions import HttpExchange, HttpSession, Sessions, SessionsFull
-from openai_responses_mcp.adapters.http.streams import END_OF_STREAM, EVENTS, Outbox, OutboxReader, OutMessage
+from openai_responses_mcp.adapters.http.streams import END_OF_STREAM, EVENTS, Outbox, OutboxReader
 from openai_responses_mcp.domain.ports import Logger, Transport
 
 JSON = "application/json"
@@ -234,7 +234,7 @@ class McpOverHttp:
         if not post.is_answered:
             # In the newer era, no notification from a client has an effect.
             return Response(status_code=202)
-        exchange = HttpExchange(post.body, post.request_id, caller)
+        exchange = HttpExchange(post.body, post.request_id, caller, _headers(request))
         if not self._admit(exchange.key):
             return _busy(_TOO_MANY_SERVERS)
         self._start(exchange)
@@ -282,7 +282,7 @@ class McpOverHttp:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         transport = self._serving.pop(task)
-        transport.end_outboxes()
+        transport.fail()
         if isinstance(transport, HttpSession):
             self._sessions.drop(transport)
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -311,14 +311,13 @@ class McpOverHttp:
                 await reading.wait(0, None if is_json else self._limits.ping_seconds)
                 if reading.is_gone:
                     return False
-                if not outbox.is_single_reply:
+                reply = outbox.single_reply
+                if reply is None:
                     revision = request.headers.get("mcp-protocol-version", "")
                     is_primed = session is not None and revision >= _PRIMED_REVISION
                     return await reading.stream(send, headers, self._limits.ping_seconds, is_primed=is_primed)
-                first = outbox.next_after(0)
-                body = first.body if isinstance(first, OutMessage) else b""
                 status = post.status_of(outbox.error_code)
-                await Response(body, status, headers, JSON)(request.scope, request.receive, send)
+                await Response(reply, status, headers, JSON)(request.scope, request.receive, send)
                 if session is not None:
                     session.forget(outbox)
                 return True

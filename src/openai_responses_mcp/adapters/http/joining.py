@@ -7,9 +7,11 @@ on the way out. If the client closes an exchange, its request is cancelled.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
 
+from openai_responses_mcp.adapters.http.posts import HEADER_MISMATCH, error_body
 from openai_responses_mcp.adapters.http.sessions import MOST_UNREAD_BYTES, HttpExchange, HttpSession
+from openai_responses_mcp.adapters.http.streams import Outbox
+from openai_responses_mcp.adapters.remote.wire import EnvelopeHeaders
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import JsonObject, Request, read
 from openai_responses_mcp.domain.ports import Channel, Received, Transport
@@ -47,16 +49,23 @@ class ClientsOfCallers:
             joined = self._joined[exchange.key] = JoinedExchanges()
             task = asyncio.ensure_future(self._serve_client(joined, exchange.key, exchange.caller))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda task: self._ended(task, exchange.key))
         return self._joined[exchange.key]
+
+    def _ended(self, task: "asyncio.Future[None]", key: str) -> None:
+        """The next exchange of the caller starts again."""
+        self._tasks.discard(task)
+        self._joined.pop(key).fail()
 
 
 class JoinedExchanges(Transport):
     def __init__(self) -> None:
         self._incoming: asyncio.Queue[Received | None] = asyncio.Queue()
-        self._open: dict[int, _JoinedChannel] = {}
+        self.open: dict[int, _JoinedChannel] = {}
         self._last_number = 0
         self._is_closed = False
+        # What clients were shown decides which arguments their headers repeat.
+        self.headers = EnvelopeHeaders()
 
     async def serve(self, exchange: HttpExchange) -> None:
         """Returns when the exchange is answered or its client has disconnected."""
@@ -65,22 +74,25 @@ class JoinedExchanges(Transport):
         try:
             await exchange.receive()
         except TransportClosed:
-            if number in self._open:
+            if number in self.open:
                 cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
-                self._incoming.put_nowait(Received(_ENCODER.encode(cancelled).encode(), _Nowhere()))
+                self._incoming.put_nowait(Received(_ENCODER.encode(cancelled).encode(), Outbox()))
 
     def _take(self, exchange: HttpExchange, received: Received) -> int:
         message = read(received.body) if isinstance(received.body, bytes) else None
         if not isinstance(message, Request):
             self._incoming.put_nowait(received)
             return 0
+        if (differing := self.headers.differing(message, exchange.headers)) is not None:
+            reason = f"the header {differing} differs from the body"
+            received.channel.reply(error_body(message.id, HEADER_MISMATCH, reason), HEADER_MISMATCH)
+            return 0
         self._last_number = number = self._last_number + 1
         params, meta = message.params, _object(message.params.get("_meta"))
         token = meta.get("progressToken")
         if token is not None:
             params = {**params, "_meta": {**meta, "progressToken": number}}
-        channel = _JoinedChannel(self._open, number, exchange, received.channel, message.id, token)
-        self._open[number] = channel
+        channel = self.open[number] = _JoinedChannel(self, number, exchange, message, token)
         with_params = {"params": params} if "params" in message.content else {}
         body = _ENCODER.encode({**message.content, "id": number, **with_params}).encode()
         self._incoming.put_nowait(Received(body, channel, received.caller))
@@ -99,13 +111,13 @@ class JoinedExchanges(Transport):
         params = _object(json.loads(body).get("params"))
         meta = _object(params.get("_meta"))
         number = meta.get(_SUBSCRIPTION_KEY, params.get("requestId"))
-        if isinstance(number, int) and number in self._open:
-            self._open[number].send(body)
+        if isinstance(number, int) and number in self.open:
+            self.open[number].send(body)
 
     async def flush(self) -> None:
         """Wait while any exchange of the caller has too much unread output."""
         while not self._is_closed:
-            slow = [one.exchange for one in self._open.values() if one.exchange.outbox.unread_bytes > MOST_UNREAD_BYTES]
+            slow = [one.exchange for one in self.open.values() if one.exchange.outbox.unread_bytes > MOST_UNREAD_BYTES]
             if not slow:
                 return
             await slow[0].outbox.change()
@@ -114,24 +126,22 @@ class JoinedExchanges(Transport):
         self._is_closed = True
         self._incoming.put_nowait(None)
 
+    def fail(self) -> None:
+        """The server has stopped, so nothing more is answered."""
+        for channel in self.open.values():
+            channel.exchange.fail()
+
 
 class _JoinedChannel(Channel):
     """Replies to one exchange, with the ids that its client used."""
 
     def __init__(
-        self,
-        siblings: "dict[int, _JoinedChannel]",
-        number: int,
-        exchange: HttpExchange,
-        channel: Channel,
-        request_id: int | str,
-        token: Any,
+        self, joined: JoinedExchanges, number: int, exchange: HttpExchange, request: Request, token: object
     ) -> None:
         self.exchange = exchange
-        self._siblings = siblings
+        self._joined = joined
         self._number = number
-        self._channel = channel
-        self._id = request_id
+        self._request = request
         self._token = token
 
     def send(self, body: bytes) -> None:
@@ -141,28 +151,21 @@ class _JoinedChannel(Channel):
         if params.get("progressToken") == self._number:
             params = {**params, "progressToken": self._token}
         if params.get("requestId") == self._number:
-            params = {**params, "requestId": self._id}
+            params = {**params, "requestId": self._request.id}
         if meta.get(_SUBSCRIPTION_KEY) == self._number:
-            params = {**params, "_meta": {**meta, _SUBSCRIPTION_KEY: self._id}}
-        self._channel.send(_ENCODER.encode({**content, "params": params} if params else content).encode())
+            params = {**params, "_meta": {**meta, _SUBSCRIPTION_KEY: self._request.id}}
+        self.exchange.outbox.send(_ENCODER.encode({**content, "params": params} if params else content).encode())
 
     def reply(self, body: bytes, error_code: int | None = None) -> None:
-        self._siblings.pop(self._number, None)
-        self._channel.reply(_ENCODER.encode({**json.loads(body), "id": self._id}).encode(), error_code)
+        content = json.loads(body)
+        self._joined.open.pop(self._number, None)
+        if self._request.method == "tools/list":
+            self._joined.headers.note_tools(content.get("result"))
+        self.exchange.outbox.reply(_ENCODER.encode({**content, "id": self._request.id}).encode(), error_code)
 
     def withdraw(self) -> None:
-        self._siblings.pop(self._number, None)
-        self._channel.withdraw()
-
-
-class _Nowhere(Channel):
-    """For the cancellations that are made here: replies to them are dropped."""
-
-    def send(self, body: bytes) -> None: ...
-
-    def reply(self, body: bytes, error_code: int | None = None) -> None: ...
-
-    def withdraw(self) -> None: ...
+        self._joined.open.pop(self._number, None)
+        self.exchange.outbox.withdraw()
 
 
 def _object(value: object) -> JsonObject:

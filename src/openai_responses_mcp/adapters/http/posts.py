@@ -4,12 +4,11 @@ From 2026-07-28 on, headers repeat what the body says, so that proxies can route
 differs from the body is refused: a proxy and the server would act on different requests.
 """
 
-import base64
-import binascii
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from openai_responses_mcp.adapters.remote.wire import NAMES, REVISION_KEY, TASK_NAMES, decoded
 from openai_responses_mcp.domain.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -33,12 +32,7 @@ REQUEST_CANCELLED = -32800
 
 _VERSION_HEADER, _METHOD_HEADER, _NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
 _ROUTING_HEADERS = (_VERSION_HEADER, _METHOD_HEADER, _NAME_HEADER)
-_REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
-# Method -> the parameter that the header Mcp-Name repeats.
-_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-# The same for methods where the header may be missing.
-_MAYBE_NAMES = dict.fromkeys(("tasks/get", "tasks/cancel", "tasks/update"), "taskId")
 
 _STATUS = {
     METHOD_NOT_FOUND: 404,
@@ -116,7 +110,7 @@ def is_envelope_era(headers: Headers) -> bool:
 def read_post(headers: Headers, body: bytes) -> Post | Refusal:
     message = read(body)
     meta = message.params.get("_meta") if isinstance(message, Request) else None
-    says_envelope = isinstance(meta, dict) and _REVISION_KEY in meta
+    says_envelope = isinstance(meta, dict) and REVISION_KEY in meta
     if not is_envelope_era(headers) and not says_envelope:
         return Post(message, body, is_envelope=False)
     refusal = _refusal_of(message, meta, headers)
@@ -133,10 +127,10 @@ def _refusal_of(message: Message, meta: Any, headers: Headers) -> Refusal | None
     twice = next((name for name in _ROUTING_HEADERS if names.count(name) > 1), None)
     if twice is not None:
         return Refusal(400, f"the header {twice} is given more than once", HEADER_MISMATCH, message.id)
-    missing = [key for key in (_REVISION_KEY, _CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
+    missing = [key for key in (REVISION_KEY, _CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
     if missing:
         return Refusal(400, f"params._meta needs {' and '.join(missing)}", INVALID_PARAMS, message.id)
-    differing = _differing_header(message, meta[_REVISION_KEY], dict(headers))
+    differing = _differing_header(message, meta[REVISION_KEY], dict(headers))
     if differing is not None:
         return Refusal(400, f"the header {differing} differs from the body", HEADER_MISMATCH, message.id)
     return None
@@ -147,19 +141,11 @@ def _differing_header(request: Request, revision: Any, headers: dict[str, str]) 
         return _VERSION_HEADER
     if headers.get(_METHOD_HEADER) != request.method:
         return _METHOD_HEADER
-    names = {**_NAMES, **_MAYBE_NAMES} if _NAME_HEADER in headers else _NAMES
+    given = headers.get(_NAME_HEADER)
+    names = NAMES if given is None else {**NAMES, **TASK_NAMES}
     name = request.params.get(names.get(request.method, ""))
-    return _NAME_HEADER if name is not None and _decoded(headers.get(_NAME_HEADER)) != name else None
-
-
-def _decoded(value: str | None) -> str | None:
-    """Names that no header can hold are written as `=?base64?...?=`."""
-    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, ValueError):
-        return None
+    is_differing = name is not None and (given is None or decoded(given) != name)
+    return _NAME_HEADER if is_differing else None
 
 
 def _unsupported(revision: str | None) -> Refusal:

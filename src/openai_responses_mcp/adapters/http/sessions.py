@@ -7,10 +7,11 @@ no request. An exchange takes one message, and is closed when its client closes 
 import asyncio
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
-from openai_responses_mcp.adapters.http.streams import MOST_KEPT_BYTES, HttpChannel, Outbox
+from openai_responses_mcp.adapters.http.posts import Headers
+from openai_responses_mcp.adapters.http.streams import MOST_KEPT_BYTES, Outbox
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import RequestId
 from openai_responses_mcp.domain.ports import Received, Transport
@@ -20,19 +21,15 @@ MOST_UNREAD_BYTES = 4 * 1024 * 1024
 _CLOSED = "the client has closed its end"
 
 
-def key_of_caller(caller: str) -> str:
-    """All exchanges of a caller have the same key; that of a session is its own."""
-    return f"caller {caller}"
-
-
 class HttpExchange(Transport):
-    """One message and its reply."""
+    """One message and its reply. All exchanges of a caller have the same key."""
 
-    def __init__(self, body: bytes, request_id: RequestId | None, caller: str) -> None:
+    def __init__(self, body: bytes, request_id: RequestId | None, caller: str, headers: Headers = ()) -> None:
         self.caller = caller
-        self.key = key_of_caller(caller)
-        self.outbox = Outbox()
-        self._received: Received | None = Received(body, HttpChannel(self.outbox, request_id), caller)
+        self.headers = headers
+        self.key = f"caller {caller}"
+        self.outbox = Outbox(request_id)
+        self._received: Received | None = Received(body, self.outbox, caller)
         self._is_closed = False
 
     async def receive(self) -> Received | None:
@@ -45,7 +42,7 @@ class HttpExchange(Transport):
         return None
 
     def send(self, body: bytes) -> None:
-        self.outbox.put(body)
+        self.outbox.send(body)
 
     async def flush(self) -> None:
         while self.outbox.unread_bytes and not self._is_closed:
@@ -57,9 +54,9 @@ class HttpExchange(Transport):
         self._is_closed = True
         self.outbox.wake()
 
-    def end_outboxes(self) -> None:
-        """The server has returned, so no more replies follow."""
-        self.outbox.end()
+    def fail(self) -> None:
+        """The server has stopped, so nothing more is answered."""
+        self.outbox.fail()
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -67,30 +64,27 @@ class HttpExchange(Transport):
 
 
 class HttpSession(Transport):
-    """A session belongs to the caller who opened it."""
+    """A session belongs to the caller who opened it, and has a key of its own."""
 
     def __init__(self, caller: str) -> None:
         self.id = secrets.token_urlsafe(24)
         self.key = f"session {self.id}"
         self.caller = caller
-        self.server_stream = Outbox("0", keeps_sent=True)
+        self.server_stream = Outbox(name="0", keeps_sent=True)
         self.used_at = time.monotonic()
         self._outboxes: dict[str, Outbox] = {"0": self.server_stream}
         self._last_name = 0
-        self._incoming: asyncio.Queue[Received | None] = asyncio.Queue()
+        self._incoming: deque[Received] = deque()
         self._is_closed = False
         self._something_changed = asyncio.Event()
 
     def take(self, body: bytes, request_id: RequestId | None, caller: str, *, is_answered: bool) -> Outbox:
-        """Take a message. Its replies go into the returned outbox, which event ids name.
-
-        It is answered even after `close`.
-        """
+        """Take a message. Its reply goes into the returned outbox, which event ids name."""
         self._last_name += 1
-        outbox = Outbox(str(self._last_name), keeps_sent=True)
+        outbox = Outbox(request_id, str(self._last_name), keeps_sent=True)
         if is_answered:
             self._outboxes[outbox.name] = outbox
-        self._incoming.put_nowait(Received(body, HttpChannel(outbox, request_id), caller))
+        self._incoming.append(Received(body, outbox, caller))
         self.used_at = time.monotonic()
         self.note_change()
         return outbox
@@ -124,33 +118,26 @@ class HttpSession(Transport):
         """The session is over. Calls in flight are dropped."""
         self._is_closed = True
         self.server_stream.end()
-        while not self._incoming.empty():
-            received = self._incoming.get_nowait()
-            if received is not None:
-                received.channel.withdraw()
+        while self._incoming:
+            self._incoming.popleft().channel.withdraw()
         self.note_change()
 
-    def end(self) -> None:
-        """The client sends nothing more; calls in flight are finished."""
-        self._incoming.put_nowait(None)
-        self.note_change()
-
-    def end_outboxes(self) -> None:
+    def fail(self) -> None:
         """As for an exchange."""
+        self.server_stream.end()
         for outbox in self._outboxes.values():
-            outbox.end()
+            outbox.fail()
 
     async def receive(self) -> Received | None:
         while True:
             self._require_open()
-            if self._unread_bytes <= MOST_UNREAD_BYTES:
-                with suppress(asyncio.QueueEmpty):
-                    return self._incoming.get_nowait()
+            if self._incoming and self._unread_bytes <= MOST_UNREAD_BYTES:
+                return self._incoming.popleft()
             await self._change()
 
     def send(self, body: bytes) -> None:
         if not self._is_closed:
-            self.server_stream.put(body)
+            self.server_stream.send(body)
 
     async def flush(self) -> None:
         while self._unread_bytes and not self._is_closed:

@@ -1,19 +1,18 @@
 """The messages of one response, and how they are sent as events.
 
-An `Outbox` is written by a channel and read by the response. In the older eras a client that lost its connection comes
+An `Outbox` is written by the server and read by the response. In the older eras a client that lost its connection comes
 back with the id of the last event that it saw; so sent messages are kept for a while, within bounds.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from enum import Enum
 from typing import NamedTuple
 
 from starlette.types import Message, Receive, Send
 
 from openai_responses_mcp.adapters.http.posts import REQUEST_CANCELLED, error_body
-from openai_responses_mcp.domain.jsonrpc import RequestId
+from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, RequestId
 from openai_responses_mcp.domain.ports import Channel
 
 # Kept for each response, for a client that comes back.
@@ -31,30 +30,24 @@ class OutMessage(NamedTuple):
     body: bytes
 
 
-class Waited(Enum):
-    """What a reader finds instead of a message."""
+class Outbox(Channel):
+    """Numbered messages, the last of which may be the reply to a request. Event ids begin with `name`."""
 
-    NOTHING_YET = 1
-    THE_END = 2
-
-
-class Outbox:
-    """Numbered messages, the last of which may be a reply. Event ids begin with `name`."""
-
-    def __init__(self, name: str = "", *, keeps_sent: bool = False) -> None:
+    def __init__(self, request_id: RequestId | None = None, name: str = "", *, keeps_sent: bool = False) -> None:
         self.name = name
         self.error_code: int | None = None
-        self.has_reply = False
         self.has_ended = False
         self.last_sent = 0
         self.reader: object | None = None
+        self._request_id = request_id
         self._keeps_sent = keeps_sent
         self._messages: deque[OutMessage] = deque()
         self._last_number = 0
+        self._has_reply = False
         self._on_end: Callable[[], object] = lambda: None
         self._waiting: set[asyncio.Future[None]] = set()
 
-    def put(self, body: bytes) -> None:
+    def send(self, body: bytes) -> None:
         if self.has_ended:
             return
         self._last_number += 1
@@ -62,12 +55,23 @@ class Outbox:
         self._trim()
         self.wake()
 
-    def put_reply(self, body: bytes, error_code: int | None = None) -> None:
+    def reply(self, body: bytes, error_code: int | None = None) -> None:
         if self.has_ended:
             return
-        self.error_code, self.has_reply = error_code, True
-        self.put(body)
+        self.error_code, self._has_reply = error_code, True
+        self.send(body)
         self.end()
+
+    def withdraw(self) -> None:
+        # A POST has to be answered. A client that closed it does not read this.
+        self._reply_with_error(REQUEST_CANCELLED, "Request cancelled")
+
+    def fail(self) -> None:
+        """The server has stopped without a reply."""
+        self._reply_with_error(INTERNAL_ERROR, "The server stopped before it replied")
+
+    def _reply_with_error(self, code: int, reason: str) -> None:
+        self.reply(error_body(self._request_id, code, reason), code)
 
     def end(self) -> None:
         if not self.has_ended:
@@ -92,9 +96,9 @@ class Outbox:
         return sum(len(one.body) for one in self._messages if one.number > self.last_sent) if self.reader else 0
 
     @property
-    def is_single_reply(self) -> bool:
-        """Whether the reply is all that there is."""
-        return self.has_reply and self._last_number == 1
+    def single_reply(self) -> bytes | None:
+        """The reply, if there is nothing but the reply."""
+        return self._messages[0].body if self._has_reply and self._last_number == 1 else None
 
     def sent(self, number: int) -> None:
         """A reader has passed this message on."""
@@ -102,11 +106,8 @@ class Outbox:
         self._trim()
         self.wake()
 
-    def next_after(self, number: int) -> OutMessage | Waited:
-        found = next((message for message in self._messages if message.number > number), None)
-        if found is not None:
-            return found
-        return Waited.THE_END if self.has_ended else Waited.NOTHING_YET
+    def next_after(self, number: int) -> OutMessage | None:
+        return next((message for message in self._messages if message.number > number), None)
 
     def change(self) -> "asyncio.Future[None]":
         """Done when something is put, sent or ended. Cancel it when it is no longer awaited."""
@@ -132,26 +133,8 @@ class Outbox:
 
     def _may_drop(self, message: OutMessage) -> bool:
         # The reply is kept: a client that comes back is waiting for it.
-        is_reply = self.has_reply and message.number == self._last_number
+        is_reply = self._has_reply and message.number == self._last_number
         return message.number <= self.last_sent or not (self.reader or is_reply)
-
-
-class HttpChannel(Channel):
-    """The way back of one POST."""
-
-    def __init__(self, outbox: Outbox, request_id: RequestId | None) -> None:
-        self._outbox = outbox
-        self._request_id = request_id
-
-    def send(self, body: bytes) -> None:
-        self._outbox.put(body)
-
-    def reply(self, body: bytes, error_code: int | None = None) -> None:
-        self._outbox.put_reply(body, error_code)
-
-    def withdraw(self) -> None:
-        # A POST has to be answered. Where the client itself closed it, this is not read.
-        self.reply(error_body(self._request_id, REQUEST_CANCELLED, "Request cancelled"), REQUEST_CANCELLED)
 
 
 async def _always() -> bool:
@@ -185,7 +168,7 @@ class OutboxReader:
 
     async def wait(self, after: int, seconds: float | None) -> bool:
         """Whether there is a message or the end; False when the time is over or the client has gone."""
-        while self.outbox.next_after(after) is Waited.NOTHING_YET:
+        while self.outbox.next_after(after) is None and not self.outbox.has_ended:
             changed = self.outbox.change()
             ends: set[asyncio.Future[None]] = {changed, self._gone}
             done, _ = await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -218,7 +201,7 @@ class OutboxReader:
                     return False
                 next_check = now() + ping_seconds
             found = outbox.next_after(after)
-            if isinstance(found, OutMessage):
+            if found is not None:
                 event_id = f"{outbox.name}-{found.number}" if outbox.name else None
                 await send(_piece(event(found.body, event_id)))
                 if self.is_gone:
@@ -226,7 +209,7 @@ class OutboxReader:
                 after = found.number
                 outbox.sent(after)
                 self._on_read()
-            elif found is Waited.THE_END:
+            elif outbox.has_ended:
                 await send(END_OF_STREAM)
                 return True
             elif not await self.wait(after, ping_seconds):

@@ -4,9 +4,10 @@ Imports nothing slow: the command line checks `--url` with it.
 """
 
 import base64
+import binascii
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -14,12 +15,13 @@ from openai_responses_mcp.domain.jsonrpc import Notification, Request
 
 SESSION, VERSION = "mcp-session-id", "mcp-protocol-version"
 
-_REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
-_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"} | dict.fromkeys(
-    ("tasks/get", "tasks/cancel", "tasks/update", "tasks/result"), "taskId"
-)
+REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
+# Method -> the parameter that the header Mcp-Name repeats. Of a task, servers do not insist on it.
+NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+TASK_NAMES = dict.fromkeys(("tasks/get", "tasks/cancel", "tasks/update", "tasks/result"), "taskId")
+
 _PLAIN = re.compile(r"[\x20-\x7e]*")
-_WRAPPED = re.compile(r"=\?base64\?.*\?=")
+_WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 _FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
 _MOST_TOOLS = 10_000
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -91,7 +93,7 @@ def is_loopback(host: str) -> bool:
 def revision_of(message: Request | Notification) -> str:
     """The revision that the message itself names; empty in the older eras, which agree on it once."""
     meta = message.params.get("_meta")
-    revision = meta.get(_REVISION_KEY) if isinstance(meta, dict) else None
+    revision = meta.get(REVISION_KEY) if isinstance(meta, dict) else None
     return revision if isinstance(revision, str) else ""
 
 
@@ -114,16 +116,25 @@ class EnvelopeHeaders:
 
     def of(self, message: Request | Notification, revision: str) -> dict[str, str]:
         headers = {VERSION: revision, "mcp-method": _encoded(message.method)}
-        name = message.params.get(_NAMES.get(message.method, ""))
+        name = message.params.get({**NAMES, **TASK_NAMES}.get(message.method, ""))
         if isinstance(name, str):
             headers["mcp-name"] = _encoded(name)
-        if message.method == "tools/call" and isinstance(name, str):
-            arguments = message.params.get("arguments")
-            for path, field in self._arguments.get(name, {}).items():
-                text = _as_text(_value_at(arguments, path))
-                if text is not None:
-                    headers[f"mcp-param-{field.lower()}"] = _encoded(text)
-        return headers
+        texts = self._texts(message) if isinstance(message, Request) else {}
+        return {**headers, **{field: _encoded(text) for field, text in texts.items() if text is not None}}
+
+    def differing(self, request: Request, headers: Sequence[tuple[str, str]]) -> str | None:
+        """The first header for an argument that differs from the body. Arguments of tools that were not listed have none."""
+        for field, text in self._texts(request).items():
+            given = [decoded(value) for name, value in headers if name == field]
+            if given != ([] if text is None else [text]):
+                return field
+        return None
+
+    def _texts(self, request: Request) -> dict[str, str | None]:
+        """The text of each argument that a header repeats, by header; None where there is no such argument."""
+        marked = self._arguments.get(str(request.params.get("name")), {}) if request.method == "tools/call" else {}
+        arguments = request.params.get("arguments")
+        return {f"mcp-param-{field.lower()}": _as_text(_value_at(arguments, path)) for path, field in marked.items()}
 
 
 def _marked(schema: Any, path: ArgumentPath) -> Iterator[tuple[ArgumentPath, str]]:
@@ -144,6 +155,8 @@ def _value_at(arguments: Any, path: ArgumentPath) -> Any:
 def _as_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     try:
         return str(value) if isinstance(value, str | int | float) else None
     except ValueError:  # Python writes no number with thousands of digits.
@@ -155,6 +168,17 @@ def _encoded(text: str) -> str:
     if _PLAIN.fullmatch(text) and text == text.strip() and not _WRAPPED.fullmatch(text):
         return text
     return f"=?base64?{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}?="
+
+
+def decoded(value: str) -> str | None:
+    """The reverse; None where the base64 is broken."""
+    wrapped = _WRAPPED.fullmatch(value)
+    if wrapped is None:
+        return value
+    try:
+        return base64.b64decode(wrapped[1], validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
