@@ -70,6 +70,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}},
         "additionalProperties": False,
     },
+    "test_headers": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}},
     "test_sampling": {"type": "object", "properties": {"prompt": {"type": "string"}}},
     "test_elicitation": {"type": "object", "properties": {"message": {"type": "string"}}},
 }
@@ -87,7 +88,7 @@ RESOURCES: dict[str, dict[str, Any]] = {
 
 
 def tools() -> list[dict[str, Any]]:
-    names = (*CONTENTS, *TALKING, *ASKING, "json_schema_2020_12_tool")
+    names = (*CONTENTS, *TALKING, *ASKING, "json_schema_2020_12_tool", "test_headers")
     return [{"name": name, "description": name, "inputSchema": SCHEMAS.get(name, {"type": "object"})} for name in names]
 
 
