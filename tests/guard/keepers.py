@@ -51,7 +51,7 @@ class GuardScene:
         *,
         profile: str = "balanced",
         observes: bool = False,
-        wait_seconds: float | None = 300,
+        wait_seconds: float | None = None,
         beside: "GuardScene | None" = None,
     ) -> None:
         self.client, self.server, self.notices = FakeTransport(), FakeTransport(), FakeNotices()
