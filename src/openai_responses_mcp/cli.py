@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from openai_responses_mcp import __version__
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         _tell(_presentable(_said(exc.args[0], environ), environ), _presentable(exc.paste, environ))
         return 2
     except ConfigError as exc:
-        return _complain(*exc.problems)
+        return _complain(*(_said(problem, environ) for problem in exc.problems))
     except BrokenPipeError:  # The reader has closed the pipe, as `| head -1` does.
         return 0
     except KeyboardInterrupt:
@@ -92,7 +93,7 @@ def _naming_the_extra(extra: Literal["agents", "guard", "http"]) -> Iterator[Non
 
 def _run(options: Options, environ: Mapping[str, str]) -> int:
     if options.help or options == Options():
-        return _say(HELP)
+        return _say(_help(environ))
     if options.version:
         return _say(f"{__version__}\n")
     if options.completion is not None:
@@ -103,7 +104,7 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
         return init(options.config, environ)
     if options.doctor:
         return _examine(options, environ)
-    configuration = load(_flags(options), environ)
+    configuration = load(_flags(options), environ, partial(_said, environ=environ))
     for warning in configuration.warnings:
         _warn(warning, environ)
     if options.show_config:
@@ -126,7 +127,7 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
         return serve_stdio(configuration, environ, rehearses=options.rehearse)
     if options.http is not None:
         return _serve_http(options.http, options, configuration, environ)
-    return 0 if options.show_config else _say(HELP)
+    return 0 if options.show_config else _say(_help(environ))
 
 
 def _serve_http(where: str, options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
@@ -165,7 +166,7 @@ def _examine(options: Options, environ: Mapping[str, str]) -> int:
 
     from openai_responses_mcp.commands.doctor.examining import examine
 
-    configuration, problems = load_what_can_be_used(_flags(options), environ)
+    configuration, problems = load_what_can_be_used(_flags(options), environ, partial(_said, environ=environ))
 
     def guarded_lines(folder: str) -> "Iterator[Line]":
         # Without the extra nothing can be said about policies and stores.
@@ -223,6 +224,12 @@ def _complain(*problems: str) -> int:
     for problem in problems:
         _tell(problem)
     return 2
+
+
+def _help(environ: Mapping[str, str]) -> str:
+    from openai_responses_mcp.commands.words import with_note
+
+    return with_note(HELP, environ)
 
 
 def _said(sentence: str, environ: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2
@@ -75,6 +76,44 @@ def test_a_failure_says_in_japanese_what_to_do(
 ) -> None:
     assert main(line, {"HOME": str(tmp_path), **JAPANESE}) == code
     assert capfd.readouterr() == ("", said)
+
+
+def test_problems_of_the_configuration_are_japanese(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "request:\n  timeout_ms: 0\n  extra: {stream: false}\nserver:\n  tols: []\n  tools: []\n"
+        "policy:\n  requery_attempts: 1\n  max_citations: [1]\n"
+    )
+    environ = {"HOME": str(tmp_path), "OPENAI_MAX_RETRIES": "many", **JAPANESE}
+    assert main(["--config", str(file), "--show-config"], environ) == 2
+    assert capfd.readouterr().err.replace(str(file), "F").replace("openai-responses-mcp: ", "").splitlines() == [
+        "F:2: request.timeout_ms には 1 以上の整数を指定してください (指定: 0)",
+        "F:5: 不明なキーです: server.tols (server.tools のことですか?)",
+        "F:6: server.tools には名前が 1 つ以上あり重複のないリストを指定してください (指定: [])",
+        "F:9: policy.max_citations には 1 から 10 までの整数を指定してください (指定: [1])",
+        "F:3: request.extra.stream はサーバー自身が設定します。書かないでください",
+        'OPENAI_MAX_RETRIES には 0 から 10 までの整数を指定してください (指定: "many")',
+    ]
+    file.write_text("a: &a 1\nb: *a\n")
+    assert main(["--config", str(file), "--show-config"], environ) == 2
+    assert "config.yaml:2: エイリアス *a は使えません。値をそのまま書いてください\n" in capfd.readouterr().err
+    assert main(["--config", "none.yaml", "--show-config"], {"HOME": str(tmp_path), **JAPANESE}) == 0
+    assert "WARNING: --config none.yaml: ファイルがないため、その設定は使われません\n" in capfd.readouterr().err
+    assert main(["--http", "0.0.0.0:0"], {"HOME": str(tmp_path), **JAPANESE}) == 2
+    assert capfd.readouterr().err.splitlines() == [
+        "openai-responses-mcp: 0.0.0.0 は外部から接続できます。http.tokens_env または http.issuer を設定してください",
+        "openai-responses-mcp: 0.0.0.0 は外部から接続できます。http.public_url を設定してください",
+    ]
+
+
+@pytest.mark.parametrize("words", [["--help"], [], ["guard", "--help"], ["approvals", "--help"]])
+def test_help_in_a_japanese_terminal_leads_to_the_japanese_pages(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    with suppress(SystemExit):
+        assert main(words) == 0
+    assert capsys.readouterr().out.startswith("以下の説明は英語です。日本語の案内:\nhttps://")
 
 
 def test_a_lost_conversation_is_named_by_its_option(

@@ -3,6 +3,8 @@
 import os
 import stat
 
+from openai_responses_mcp.domain.texts import Sentence
+
 # Without O_NONBLOCK, opening a named pipe waits for a writer. Some systems lack these flags.
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -19,7 +21,7 @@ def read_bytes(path: str, *, most_bytes: int, follows_link: bool = True) -> byte
     with open(descriptor, "rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise ValueError(f"is larger than {_size(most_bytes)}")
+        raise ValueError(Sentence("is larger than {size}", size=_size(most_bytes)))
     return content
 
 
@@ -28,19 +30,21 @@ def read_text(path: str, *, most_bytes: int, follows_link: bool = True) -> str:
     try:
         return read_bytes(path, most_bytes=most_bytes, follows_link=follows_link).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError("is not UTF-8 text") from None
+        raise ValueError(Sentence("is not UTF-8 text")) from None
 
 
 def reason_of(exc: OSError | ValueError) -> str:
     """Why a file could not be read, as the end of a sentence that begins with its path."""
-    return f"cannot be read ({exc.strerror})" if isinstance(exc, OSError) else str(exc)
+    if isinstance(exc, OSError):
+        return Sentence("cannot be read ({why})", why=exc.strerror)
+    return exc.args[0] if exc.args and isinstance(exc.args[0], Sentence) else str(exc)
 
 
 def _require_regular(mode: int) -> None:
     if stat.S_ISDIR(mode):
-        raise ValueError("is a directory, not a file")
+        raise ValueError(Sentence("is a directory, not a file"))
     if not stat.S_ISREG(mode):
-        raise ValueError("is not a regular file")
+        raise ValueError(Sentence("is not a regular file"))
 
 
 def _size(count: int) -> str:

@@ -23,7 +23,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from openai_responses_mcp.domain.texts import without_surrogates
+from openai_responses_mcp.domain.texts import Sentence, without_surrogates
 
 MAX_NODES = 10_000
 MAX_DEPTH = 32
@@ -34,7 +34,7 @@ KeyPath = tuple[str | int, ...]
 class YamlProblem(Exception):
     """The text is not YAML that we read; `line` counts from 1."""
 
-    def __init__(self, line: int, text: str) -> None:
+    def __init__(self, line: int, text: Sentence) -> None:
         super().__init__(f"line {line}: {text}")
         self.line = line
         self.text = text
@@ -60,13 +60,15 @@ def read_yaml(text: str) -> YamlDocument:
     try:
         return reading.document()
     except ReaderError as exc:
-        raise YamlProblem(text.count("\n", 0, exc.position) + 1, "a character that YAML does not allow") from exc
+        raise YamlProblem(
+            text.count("\n", 0, exc.position) + 1, Sentence("a character that YAML does not allow")
+        ) from exc
     except MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        raise YamlProblem(line, f"not valid YAML: {exc.problem}") from exc
+        raise YamlProblem(line, Sentence("not valid YAML: {problem}", problem=exc.problem)) from exc
     except (AssertionError, OverflowError, ValueError) as exc:
         # ruamel raises these for an unknown %YAML version and for a \U escape out of range.
-        raise YamlProblem(reading.last_line, f"not valid YAML: {exc}") from exc
+        raise YamlProblem(reading.last_line, Sentence("not valid YAML: {problem}", problem=exc)) from exc
 
 
 class _YamlReading:
@@ -85,7 +87,7 @@ class _YamlReading:
             if isinstance(event, DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise YamlProblem(_line(event), "a second document (---) in one file")
+                    raise YamlProblem(_line(event), Sentence("a second document (---) in one file"))
             elif isinstance(event, NodeEvent):
                 data = self._node(event, ())
         return YamlDocument(data, self._lines)
@@ -93,12 +95,14 @@ class _YamlReading:
     def _node(self, event: NodeEvent, path: KeyPath) -> Any:
         """The value that starts with this event."""
         if isinstance(event, AliasEvent):
-            raise YamlProblem(_line(event), f"the alias *{event.anchor} is not allowed: write its value out")
+            raise YamlProblem(
+                _line(event), Sentence("the alias *{anchor} is not allowed: write its value out", anchor=event.anchor)
+            )
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise YamlProblem(_line(event), f"more than {MAX_NODES} values")
+            raise YamlProblem(_line(event), Sentence("more than {most} values", most=MAX_NODES))
         if len(path) >= MAX_DEPTH:
-            raise YamlProblem(_line(event), f"nested deeper than {MAX_DEPTH} levels")
+            raise YamlProblem(_line(event), Sentence("nested deeper than {most} levels", most=MAX_DEPTH))
         return _READERS[type(event)](self, event, path)
 
     def _mapping(self, event: MappingStartEvent, path: KeyPath) -> dict[str, Any]:
@@ -111,12 +115,15 @@ class _YamlReading:
 
     def _key(self, event: NodeEvent, path: KeyPath) -> str:
         if not isinstance(event, ScalarEvent):
-            raise YamlProblem(_line(event), "a key that is not plain text")
+            raise YamlProblem(_line(event), Sentence("a key that is not plain text"))
         _scalar_value(event)
         key: str = event.value
         if (*path, key) in self._lines:
             name = ".".join(map(str, (*path, key)))
-            raise YamlProblem(_line(event), f"{name} is there twice, first on line {self._lines[(*path, key)]}")
+            raise YamlProblem(
+                _line(event),
+                Sentence("{name} is there twice, first on line {line}", name=name, line=self._lines[(*path, key)]),
+            )
         self._lines[(*path, key)] = _line(event)
         return key
 
@@ -160,7 +167,7 @@ _SCALARS: tuple[tuple[str, re.Pattern[str], Callable[[str], Any]], ...] = (
 def _scalar_value(event: ScalarEvent) -> Any:
     text: str = event.value
     if without_surrogates(text) != text:
-        raise YamlProblem(_line(event), "an escape that is half a character")
+        raise YamlProblem(_line(event), Sentence("an escape that is half a character"))
     is_quoted = event.tag is None and not event.implicit[0]
     if is_quoted or event.tag in ("!", f"{_TAG}str"):
         return text
@@ -178,7 +185,9 @@ def _require_tag(event: MappingStartEvent | SequenceStartEvent, name: str) -> No
 
 
 def _foreign_tag(event: MappingStartEvent | SequenceStartEvent | ScalarEvent) -> YamlProblem:
-    return YamlProblem(_line(event), f"the tag {str(event.tag).replace(_TAG, '!!')} does not belong here")
+    return YamlProblem(
+        _line(event), Sentence("the tag {tag} does not belong here", tag=str(event.tag).replace(_TAG, "!!"))
+    )
 
 
 def _line(event: Event) -> int:

@@ -22,13 +22,12 @@ from openai_responses_mcp.adapters.http.serving import AddressInUse, HttpServer,
 from openai_responses_mcp.adapters.process import EXIT_CODES, shortfalls, stopped_by_signal
 from openai_responses_mcp.adapters.remote.wire import is_loopback
 from openai_responses_mcp.commands.usage import PROGRAM
-from openai_responses_mcp.config.loading import ConfigError as ConfigError
-from openai_responses_mcp.config.loading import Configuration, Flags, load
+from openai_responses_mcp.config.loading import ConfigError, Configuration
 from openai_responses_mcp.config.settings import HttpSettings
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.ports import Logger, Transport
-from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.domain.texts import Sentence, about, linked
 from openai_responses_mcp.server.dispatch import Connection, Dispatcher
 from openai_responses_mcp.server.eras import HTTP_HANDSHAKES
 from openai_responses_mcp.start import Basis, basis_of, prepared, settle
@@ -75,11 +74,6 @@ def http_options(where: str, drain: str | None, tls_cert: str | None, tls_key: s
     return HttpOptions(host.strip("[]") or USUAL_HOST, int(port), drain_seconds, tls_cert, tls_key)
 
 
-def http_settings(config: str | None, environ: Mapping[str, str]) -> HttpSettings:
-    """Those of the configuration file, for the guard. Raises `ConfigError`."""
-    return load(Flags(config=config), environ).settings.http
-
-
 def tokens_in(text: str) -> dict[str, str]:
     """`name:token`, one a line. Raises ValueError, which never says a token."""
     tokens: dict[str, str] = {}
@@ -88,12 +82,12 @@ def tokens_in(text: str) -> dict[str, str]:
         if not line.strip():
             continue
         if not has_token or not token or not token.isascii() or not 1 <= len(name) <= _LONGEST_NAME:
-            raise ValueError(f"line {number} is not name:token")
+            raise ValueError(Sentence("line {number} is not name:token", number=number))
         if name in tokens or token in tokens.values():
-            raise ValueError(f"line {number} has a name or a token that is there already")
+            raise ValueError(Sentence("line {number} has a name or a token that is there already", number=number))
         tokens[name] = token
     if not tokens:
-        raise ValueError("it has no name:token lines")
+        raise ValueError(Sentence("it has no name:token lines"))
     return tokens
 
 
@@ -121,19 +115,21 @@ def checked_tokens(options: HttpOptions, settings: HttpSettings, environ: Mappin
         try:
             tokens = tokens_in(environ.get(settings.tokens_env, ""))
         except ValueError as exc:
-            problems.append(f"http.tokens_env: {settings.tokens_env}: {exc}")
+            problems.append(about(f"http.tokens_env: {settings.tokens_env}", exc.args[0]))
     if not is_loopback(options.host):
+        outside = "{host} can be reached from outside: set {keys}"
         if settings.tokens_env is None and settings.issuer is None:
-            problems.append(f"{options.host} can be reached from outside: set http.tokens_env or http.issuer")
+            keys = linked("{first} or {second}", ["http.tokens_env", "http.issuer"])
+            problems.append(Sentence(outside, host=options.host, keys=keys))
         if settings.public_url is None:
-            problems.append(f"{options.host} can be reached from outside: set http.public_url")
+            problems.append(Sentence(outside, host=options.host, keys="http.public_url"))
     if settings.issuer is not None:
         if not is_safe_url(settings.issuer):
-            problems.append("http.issuer has to be https, or http on this machine")
+            problems.append(Sentence("http.issuer has to be https, or http on this machine"))
         if settings.audience is None:
-            problems.append("http.issuer needs http.audience, the audience of its tokens")
+            problems.append(Sentence("http.issuer needs http.audience, the audience of its tokens"))
     if (options.tls_certificate is None) != (options.tls_key is None):
-        problems.append("--tls-cert and --tls-key go together")
+        problems.append(Sentence("--tls-cert and --tls-key go together"))
     if problems:
         raise ConfigError(tuple(problems))
     return tokens
@@ -148,7 +144,7 @@ def check_usage_store(settings: HttpSettings, environ: Mapping[str, str]) -> Non
         from openai_responses_mcp.gate.errors import AgentsError
         from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
     except ModuleNotFoundError as exc:
-        raise ConfigError((f"AGENTS_STORE: {needs_extra('guard')}",)) from exc
+        raise ConfigError((about("AGENTS_STORE", needs_extra("guard")),)) from exc
     try:
         SqlDatabase(store)
     except (AgentsError, ModuleNotFoundError) as exc:
@@ -216,7 +212,7 @@ async def serve_until_stopped(
     try:
         listening = listening_socket(options.host, options.port)
     except AddressInUse as exc:
-        raise ConfigError((str(exc),)) from exc
+        raise ConfigError((exc.args[0],)) from exc
     port: int = listening.getsockname()[1]
     issuer = Issuer(settings.issuer, settings.audience) if settings.issuer and settings.audience else None
     mcp = McpOverHttp(

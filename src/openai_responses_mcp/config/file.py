@@ -6,11 +6,11 @@ ruamel and pydantic come in here, and only when there is a file.
 import re
 from collections.abc import Callable, Mapping
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.config.settings import OpenAISettings, Settings, is_section, key_paths, kind_at, wanted
-from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.domain.texts import Sentence, about, one_line
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 1024 * 1024
 
 RETIRED_KEYS: dict[tuple[str, ...], str] = {
-    ("responses",): "answers are always asked for in the same way",
-    ("policy", "search_triggers"): "the system policy says when to search",
-    ("policy", "prefer_search_when_unsure"): "the system policy says so",
-    ("policy", "requery_attempts"): "the model decides how often it searches",
-    ("policy", "require_dates_iso"): "dates are always ISO dates",
-    ("server", "transport"): "stdio is the only transport",
+    ("responses",): Sentence("answers are always asked for in the same way"),
+    ("policy", "search_triggers"): Sentence("the system policy says when to search"),
+    ("policy", "prefer_search_when_unsure"): Sentence("the system policy says so"),
+    ("policy", "requery_attempts"): Sentence("the model decides how often it searches"),
+    ("policy", "require_dates_iso"): Sentence("dates are always ISO dates"),
+    ("server", "transport"): Sentence("stdio is the only transport"),
 }
 _TRANSPORT = ("server", "transport")
 
 # What the server itself puts into a request -> what to use instead of request.extra.
 SERVER_FIELDS: dict[str, str] = {
-    "background": "use model_profiles.answer.background",
-    "include": "use request.omit to leave it out",
-    "input": "it holds the question",
-    "instructions": "use policy.system",
-    "max_output_tokens": "use request.max_output_tokens",
-    "model": "use model_profiles",
-    "previous_response_id": "it comes with the question",
-    "reasoning": "use model_profiles.answer.reasoning_effort",
-    "store": "use request.store",
-    "stream": "leave it out",
-    "text": "use model_profiles.answer.verbosity",
-    "tools": "use search",
-    "truncation": "use request.omit to leave it out",
+    "background": Sentence("use model_profiles.answer.background"),
+    "include": Sentence("use request.omit to leave it out"),
+    "input": Sentence("it holds the question"),
+    "instructions": Sentence("use policy.system"),
+    "max_output_tokens": Sentence("use request.max_output_tokens"),
+    "model": Sentence("use model_profiles"),
+    "previous_response_id": Sentence("it comes with the question"),
+    "reasoning": Sentence("use model_profiles.answer.reasoning_effort"),
+    "store": Sentence("use request.store"),
+    "stream": Sentence("leave it out"),
+    "text": Sentence("use model_profiles.answer.verbosity"),
+    "tools": Sentence("use search"),
+    "truncation": Sentence("use request.omit to leave it out"),
 }
 _EXTRA = ("request", "extra")
 
@@ -67,7 +67,7 @@ _LONGEST_SHOWN_VALUE = 60
 class ConfigFinding(NamedTuple):
     """A problem or a warning; `found` holds the value that is wrong, if there is one to show."""
 
-    text: str
+    text: Sentence
     found: tuple[Any, ...] = ()
 
 
@@ -76,29 +76,35 @@ class Findings:
         self.problems: list[ConfigFinding] = []
         self.warnings: list[ConfigFinding] = []
 
-    def problem(self, text: str, *found: Any) -> None:
+    def problem(self, text: Sentence, *found: Any) -> None:
         self.problems.append(ConfigFinding(text, found))
 
-    def warning(self, text: str) -> None:
+    def warning(self, text: Sentence) -> None:
         self.warnings.append(ConfigFinding(text))
 
     def misfit(self, name: str, kind: Any, found: Any) -> None:
         """The one form of a message about a wrong value, wherever it comes from."""
-        self.problem(f"{name} must be {wanted(kind)}", found)
+        self.problem(Sentence("{name} must be {kind}", name=name, kind=wanted(kind)), found)
 
 
 def finding_lines(
-    findings: list[ConfigFinding], environ: Mapping[str, str], key_variable: str, settings: Settings
+    findings: list[ConfigFinding],
+    environ: Mapping[str, str],
+    key_variable: str,
+    settings: Settings,
+    say: Callable[[str], str],
 ) -> tuple[str, ...]:
+    """`say` puts a sentence into the language of the reader."""
     if not findings:
         return ()
     mask = mask_for(environ, key_variable, settings)
-    return tuple(_line(finding, mask) for finding in findings)
-
-
-def _line(finding: ConfigFinding, mask: Callable[[str], str]) -> str:
-    text = mask(finding.text) + "".join(f" (found {_shown(value, mask)})" for value in finding.found)
-    return one_line(text)
+    lines = []
+    for text, found in findings:
+        line = mask(say(text))
+        for value in found:
+            line = say(Sentence("{problem} (found {found})", problem=line, found=_shown(value, mask)))
+        lines.append(one_line(line))
+    return tuple(lines)
 
 
 def _shown(value: Any, mask: Callable[[str], str]) -> str:
@@ -107,7 +113,7 @@ def _shown(value: Any, mask: Callable[[str], str]) -> str:
 
     items = value if isinstance(value, list) else [value]
     if any(isinstance(item, dict | list) for item in items):
-        return "a list" if isinstance(value, list) else "a mapping"
+        return Sentence("a list") if isinstance(value, list) else Sentence("a mapping")
     text = mask(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= _LONGEST_SHOWN_VALUE else text[:_LONGEST_SHOWN_VALUE] + "..."
 
@@ -135,7 +141,8 @@ class ConfigFile(NamedTuple):
     within: tuple[str, ...] = ()
 
     def place(self, key: "KeyPath") -> str:
-        return f"{self.path}:{self.line_of(key)}"
+        """File, line and name of a key."""
+        return f"{self.path}:{self.line_of(key)}: {_dotted(key)}"
 
     def line_of(self, key: "KeyPath") -> int:
         return self.document.line_of((*self.within, *key))
@@ -153,7 +160,7 @@ def read_file(path: str, findings: Findings) -> ConfigFile | None:
     try:
         return _parse(path, read_text(path, most_bytes=MAX_FILE_BYTES), findings)
     except (OSError, ValueError) as exc:
-        findings.problem(f"{path}: {reason_of(exc)}")
+        findings.problem(about(path, reason_of(exc)))
         return None
 
 
@@ -163,10 +170,11 @@ def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:
     try:
         document = read_yaml(re.sub(_WARNINGS, lambda warnings: "\n" * warnings[0].count("\n"), text))
     except YamlProblem as exc:
-        findings.problem(f"{path}:{exc.line}: {exc.text}")
+        findings.problem(about(f"{path}:{exc.line}", exc.text))
         return None
     if not isinstance(document.data, dict | None):
-        findings.problem(f"{path}:1: the file must be {wanted(Settings)}")
+        must = Sentence("the file must be {kind}", kind=wanted(Settings))
+        findings.problem(about(f"{path}:1", must))
         return None
     data = document.data or {}
     if set(data) == _ENVELOPE and isinstance(data["effective"], dict):
@@ -178,10 +186,10 @@ def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings)
     """The settings that the file makes, and what is written in it; both without the keys that have problems."""
     secrets = _secrets_in(file.data, environ.get(file.key_variable, ""))
     for path in secrets:
-        text = f"{_dotted(path)} holds an API key, and keys come from the environment only: set {file.key_variable}"
-        findings.problem(f"{file.place(path)}: {text}")
+        says = "{name} holds an API key, and keys come from the environment only: set {variable}"
+        findings.problem(Sentence(says, name=file.place(path), variable=file.key_variable))
     for path in _masked_in(file.data) if file.within else ():
-        findings.problem(f"{file.place(path)}: {_dotted(path)} was masked when it was shown: write it out again")
+        findings.problem(Sentence("{name} was masked when it was shown: write it out again", name=file.place(path)))
     written = _without_nulls(file.data)
     _drop_retired(written, file, findings)
     _drop_listed_sections(written, file, findings)
@@ -226,8 +234,9 @@ def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Se
 def _refuse_server_fields(settings: Settings, file: ConfigFile, findings: Findings) -> None:
     for name in settings.request.extra:
         if name in SERVER_FIELDS:
-            path = (*_EXTRA, name)
-            findings.problem(f"{file.place(path)}: {_dotted(path)} is set by the server itself: {SERVER_FIELDS[name]}")
+            place = file.place((*_EXTRA, name))
+            says = "{name} is set by the server itself: {instead}"
+            findings.problem(Sentence(says, name=place, instead=SERVER_FIELDS[name]))
 
 
 def _path_of(error: "ErrorDetails") -> "KeyPath":
@@ -238,9 +247,10 @@ def _path_of(error: "ErrorDetails") -> "KeyPath":
 
 def _tell(path: "KeyPath", error: "ErrorDetails", file: ConfigFile, findings: Findings) -> None:
     if error["type"] == _UNKNOWN_KEY:
-        findings.problem(f"{file.place(path)}: unknown key {_dotted(path)}{_nearest(path)}")
+        unknown = Sentence("unknown key {name}{near}", name=_dotted(path), near=_nearest(path))
+        findings.problem(about(f"{file.path}:{file.line_of(path)}", unknown))
     else:
-        findings.misfit(f"{file.place(path)}: {_dotted(path)}", kind_at(path), error["input"])
+        findings.misfit(file.place(path), kind_at(path), error["input"])
 
 
 def _nearest(path: "KeyPath") -> str:
@@ -251,7 +261,7 @@ def _nearest(path: "KeyPath") -> str:
     there = {known[-1]: known for known in key_paths() if known[:-1] == path[:-1]}
     for names in (there, everywhere):
         for name in get_close_matches(str(path[-1]).lower(), names, n=1):
-            return f" (did you mean {_dotted(names[name])}?)"
+            return Sentence(" (did you mean {near}?)", near=_dotted(names[name]))
     return ""
 
 
@@ -297,11 +307,11 @@ def _drop_retired(written: dict[str, Any], file: ConfigFile, findings: Findings)
         if not isinstance(section, dict) or path[-1] not in section:
             continue
         value = section.pop(path[-1])
-        name = f"{file.place(path)}: {_dotted(path)}"
+        name = file.place(path)
         if path == _TRANSPORT and value != "stdio":
-            findings.misfit(name, Literal["stdio"], value)
+            findings.problem(Sentence("{name} must be stdio", name=name), value)
         else:
-            findings.warning(f"{name} is no longer used ({reason})")
+            findings.warning(Sentence("{name} is no longer used ({reason})", name=name, reason=reason))
 
 
 def _drop_listed_sections(
@@ -314,7 +324,7 @@ def _drop_listed_sections(
         if isinstance(value, dict):
             _drop_listed_sections(value, file, findings, section)
         elif isinstance(value, list):
-            findings.misfit(f"{file.place(section)}: {_dotted(section)}", kind_at(section), value)
+            findings.misfit(file.place(section), kind_at(section), value)
             del written[section[-1]]
 
 

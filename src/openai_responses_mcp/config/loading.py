@@ -15,6 +15,7 @@ from openai_responses_mcp import __version__
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.config.file import (
     MAX_FILE_BYTES,
+    RETIRED_KEYS,
     ConfigFile,
     Findings,
     check_file,
@@ -33,6 +34,7 @@ from openai_responses_mcp.config.settings import (
     kind_at,
 )
 from openai_responses_mcp.domain.policy import join_policy, policy_in
+from openai_responses_mcp.domain.texts import Sentence, about
 
 VARIABLES: dict[str, tuple[str, ...]] = {
     "OPENAI_BASE_URL": ("openai", "base_url"),
@@ -95,15 +97,17 @@ class ConfigError(Exception):
         self.problems = problems
 
 
-def load(flags: Flags, environ: Mapping[str, str]) -> Configuration:
-    """Raises `ConfigError` with every problem there is."""
-    configuration, problems = load_what_can_be_used(flags, environ)
+def load(flags: Flags, environ: Mapping[str, str], say: Callable[[str], str] = str) -> Configuration:
+    """Raises `ConfigError` with every problem there is. `say` puts sentences into the language of the reader."""
+    configuration, problems = load_what_can_be_used(flags, environ, say)
     if problems:
         raise ConfigError(problems)
     return configuration
 
 
-def load_what_can_be_used(flags: Flags, environ: Mapping[str, str]) -> tuple[Configuration, tuple[str, ...]]:
+def load_what_can_be_used(
+    flags: Flags, environ: Mapping[str, str], say: Callable[[str], str] = str
+) -> tuple[Configuration, tuple[str, ...]]:
     """The configuration without what is wrong in it, and the problems."""
     findings = Findings()
     file, settings, written = _from_file(flags, environ, findings)
@@ -112,8 +116,8 @@ def load_what_can_be_used(flags: Flags, environ: Mapping[str, str]) -> tuple[Con
     system_policy = _system_policy(settings, file, environ, findings)
     _warn_of_minimal_effort(settings, findings)
     key_variable = file.key_variable if file else OpenAISettings().api_key_env
-    problems = finding_lines(findings.problems, environ, key_variable, settings)
-    warnings = finding_lines(findings.warnings, environ, key_variable, settings)
+    problems = finding_lines(findings.problems, environ, key_variable, settings, say)
+    warnings = finding_lines(findings.warnings, environ, key_variable, settings, say)
     variables = tuple(dict.fromkeys(source for _, source in overrides.values() if not source.startswith("--")))
     sources = Sources(file.path if file else None, variables, flags.names())
     return Configuration(settings, sources, warnings, system_policy), problems
@@ -156,7 +160,8 @@ def _from_file(
     paths = default_paths(environ) if flags.config is None else (expanded(flags.config, environ),)
     existing = [path for path in paths if not _is_missing(path)]
     if not existing and flags.config is not None:
-        findings.warning(f"--config {flags.config}: there is no such file, so the settings in it are not used")
+        says = "--config {file}: there is no such file, so the settings in it are not used"
+        findings.warning(Sentence(says, file=flags.config))
     if not existing:
         return None, Settings(), {}
     file = read_file(existing[0], findings)
@@ -194,7 +199,8 @@ def _overrides(flags: Flags, environ: Mapping[str, str], findings: Findings) -> 
         except ValueError:
             findings.misfit(name, kind_at(path), text)
     if environ.get(_RETIRED_VARIABLE, "").strip():
-        findings.warning(f"{_RETIRED_VARIABLE} is no longer used (the model decides how often it searches)")
+        reason = RETIRED_KEYS["policy", "requery_attempts"]
+        findings.warning(Sentence("{name} is no longer used ({reason})", name=_RETIRED_VARIABLE, reason=reason))
     return overrides | _debug_overrides(flags, environ)
 
 
@@ -250,18 +256,18 @@ def _system_policy(settings: Settings, file: ConfigFile | None, environ: Mapping
     system, builtin = settings.policy.system, policy_in(settings.search.timezone)
     if file is None or (system.source == "builtin" and system.path is None):
         return builtin
-    name = f"{file.place(('policy', 'system', 'path'))}: policy.system.path"
+    name = file.place(("policy", "system", "path"))
     if system.source == "builtin":
-        findings.warning(f"{name} is not read unless policy.system.source is file")
+        findings.warning(Sentence("{name} is not read unless policy.system.source is file", name=name))
         return builtin
     if system.path is None:
-        findings.problem(f"{name} is needed when policy.system.source is file")
+        findings.problem(Sentence("{name} is needed when policy.system.source is file", name=name))
         return builtin
     path = expanded(system.path, environ)
     try:
         return join_policy(builtin, read_text(path, most_bytes=MAX_FILE_BYTES), system.merge)
     except (OSError, ValueError) as exc:
-        findings.problem(f"{name}: {path} {reason_of(exc)}")
+        findings.problem(about(name, Sentence("{file} {reason}", file=path, reason=reason_of(exc))))
         return builtin
 
 
@@ -269,10 +275,8 @@ def _warn_of_minimal_effort(settings: Settings, findings: Findings) -> None:
     profiles = settings.model_profiles
     for name, profile in profiles._asdict().items():
         if profile is not None and profile.reasoning_effort == "minimal":
-            findings.warning(
-                f"model_profiles.{name}.reasoning_effort: the API refuses minimal together with web search; "
-                "set none or low instead"
-            )
+            refused = Sentence("the API refuses minimal together with web search; set none or low instead")
+            findings.warning(about(f"model_profiles.{name}.reasoning_effort", refused))
 
 
 def expanded(path: str, environ: Mapping[str, str]) -> str:

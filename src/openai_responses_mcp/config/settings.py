@@ -12,6 +12,8 @@ from math import inf
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, get_args, get_origin
 
+from openai_responses_mcp.domain.texts import Sentence, linked
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 class Bound:
     """A limit on a value: `allows` decides, `words` follow what `wanted` calls the type."""
 
-    def __init__(self, words: str, allows: Callable[[Any], bool]) -> None:
+    def __init__(self, words: Sentence, allows: Callable[[Any], bool]) -> None:
         self.words = words
         self.allows = allows
 
@@ -37,7 +39,9 @@ class Bound:
 
 class Range(Bound):
     def __init__(self, ge: int, le: int | None = None) -> None:
-        words = f"of at least {ge}" if le is None else f"between {ge} and {le}"
+        words = Sentence("of at least {least}", least=ge)
+        if le is not None:
+            words = Sentence("between {least} and {most}", least=ge, most=le)
         # NaN compares as false and infinity is no setting: both fall out here.
         super().__init__(words, lambda value: ge <= value < inf if le is None else ge <= value <= le)
 
@@ -48,19 +52,20 @@ _ADDRESS = re.compile(
     r"https?://([^/?#@\s]*@)?(\[[0-9a-f:.]+\]|[^/?#@:\s\[\]]+)(:[0-9]{1,5})?([/?#]\S*)?", re.IGNORECASE
 )
 
-Text = Annotated[str, Bound("that is not blank", lambda text: text.isprintable() and bool(text.strip()))]
+Text = Annotated[str, Bound(Sentence("that is not blank"), lambda text: text.isprintable() and bool(text.strip()))]
 Address = Annotated[
     str,
     Bound(
-        "that is an http:// or https:// address with a host",
+        Sentence("that is an http:// or https:// address with a host"),
         lambda text: text.isprintable() and _ADDRESS.fullmatch(text) is not None,
     ),
 ]
 Count = Annotated[int, Range(ge=1)]
 TimeZone = Annotated[
-    str, Bound("that names a time zone, such as Europe/Berlin", lambda name: name == TOKYO or _is_time_zone(name))
+    str,
+    Bound(Sentence("that names a time zone, such as Europe/Berlin"), lambda name: name == TOKYO or _is_time_zone(name)),
 ]
-Fields = Annotated[Mapping[str, Any], Bound("without NaN and infinity", lambda fields: _is_json(fields))]
+Fields = Annotated[Mapping[str, Any], Bound(Sentence("without NaN and infinity"), lambda fields: _is_json(fields))]
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
@@ -74,7 +79,8 @@ PolicySource = Literal["builtin", "file"]
 PolicyMerge = Literal["replace", "prepend", "append"]
 _SecondsOrAuto = int | float | Literal["auto"]
 HandOver = Annotated[
-    _SecondsOrAuto, Bound("of at least 5, or auto, or null", lambda value: value == "auto" or 5 <= value < inf)
+    _SecondsOrAuto,
+    Bound(Sentence("of at least 5, or auto, or null"), lambda value: value == "auto" or 5 <= value < inf),
 ]
 
 
@@ -173,7 +179,7 @@ class ServerSettings(NamedTuple):
     show_config_on_start: bool = False
     tools: Annotated[
         tuple[ToolName, ...],
-        Bound("with at least one name and none twice", lambda names: 0 < len(names) == len(set(names))),
+        Bound(Sentence("with at least one name and none twice"), lambda names: 0 < len(names) == len(set(names))),
     ] = ("answer", "answer_detailed", "answer_quick")
     error_style: ErrorStyle = "jsonrpc"
     response_id_text: bool = True
@@ -247,10 +253,10 @@ def key_paths(kind: Any = Settings, path: tuple[str, ...] = ()) -> Iterator[tupl
 def wanted(kind: Any) -> str:
     """What a value of this kind must be, as the end of "... must be"."""
     if names := _names(kind):
-        return f"one of {', '.join(names)}" if len(names) > 1 else names[0]
+        return Sentence("one of {names}", names=", ".join(names))
     bare = _bare(kind)
-    noun = _NOUNS.get(bare) or ("a mapping of keys" if is_section(bare) else "a list")
-    return " ".join([noun, *(rule.words for rule in _rules(kind))])
+    noun = _NOUNS.get(bare) or (_MAPPING if is_section(bare) else Sentence("a list"))
+    return linked("{first} {second}", [noun, *(rule.words for rule in _rules(kind))])
 
 
 def from_text(kind: Any, text: str) -> Any:
@@ -292,13 +298,14 @@ def _is_json(value: Any) -> bool:
     return not isinstance(value, float) or -inf < value < inf
 
 
+_MAPPING = Sentence("a mapping of keys")
 _NOUNS: dict[Any, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    int | float: "a number",
-    _SecondsOrAuto: "a number",
-    str: "text",
-    Mapping[str, Any]: "a mapping of keys",
+    bool: Sentence("true or false"),
+    int: Sentence("a whole number"),
+    int | float: Sentence("a number"),
+    _SecondsOrAuto: Sentence("a number"),
+    str: Sentence("text"),
+    Mapping[str, Any]: _MAPPING,
 }
 _READERS: dict[Any, Callable[[str], Any]] = {int: _whole_number, int | float: _number, str: str}
 

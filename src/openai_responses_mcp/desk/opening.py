@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from openai_responses_mcp.desk.page.desk import Desk
+from openai_responses_mcp.desk.words import Words
+from openai_responses_mcp.domain.texts import Sentence, language_of, linked
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, OnRequested, RecordedFirst
 from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import ApprovalStore
@@ -150,18 +152,25 @@ async def serve_team_desk(
 ) -> int:
     """The desk for a team, until a signal ends the process; the exit code. Raises as `serve_desk` does."""
     from openai_responses_mcp.adapters.http.serving import AddressInUse
-    from openai_responses_mcp.commands.serve_http import ConfigError, checked_tokens, http_options, http_settings
+    from openai_responses_mcp.commands.serve_http import checked_tokens, http_options
+    from openai_responses_mcp.config.loading import ConfigError, Flags, load
     from openai_responses_mcp.desk.page.team import serve_team
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
     await desk.waiting()
     try:
-        options, settings = http_options(where, None, *tls), http_settings(config, environ)
+        options = http_options(where, None, *tls)
+        settings = load(Flags(config=config), environ, Words(language_of(environ)).of).settings.http
         if settings.tokens_env is None and settings.issuer is None:
-            raise ConfigError(("a desk for a team needs to know who decides: set http.tokens_env or http.issuer",))
+            unknown = Sentence("a desk for a team needs to know who decides: set http.tokens_env or http.issuer")
+            raise ConfigError((unknown,))
         return await serve_team(desk, options, settings, checked_tokens(options, settings, environ), on_listening)
-    except (ValueError, ConfigError, AddressInUse, OSError) as exc:
+    except ConfigError as exc:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", linked("{first}; {second}", exc.problems)) from exc
+    except OSError as exc:
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", str(exc)) from exc
+    except (ValueError, AddressInUse) as exc:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", exc.args[0]) from exc
     finally:
         await desk.leave()

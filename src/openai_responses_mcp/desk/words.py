@@ -182,6 +182,7 @@ IN_JAPANESE: Mapping[str, str] = {
     "Sign in": "サインイン",
     "Your token": "トークン",
     "This token is not valid.": "このトークンは無効です。",
+    "a desk for a team needs to know who decides: set http.tokens_env or http.issuer": "チームのデスクには、誰が判断するかの設定が必要です。http.tokens_env または http.issuer を設定してください",
     # Which request, and whether it can still be decided
     "approval_id has 1 to {most} characters": "approval_id は 1 から {most} 文字です",
     "There is no such approval": "そのような承認依頼はありません",
@@ -309,7 +310,6 @@ IN_JAPANESE: Mapping[str, str] = {
     "it has {key}, which the guard cannot take over": "ガードが引き継げない {key} があります",
     "its headers cannot be taken over": "ヘッダーを引き継げません",
     # Checking guarded entries
-    "cannot be read ({why})": "を読めません ({why})",
     "the variable {variable} of --header-env is not set": "--header-env の変数 {variable} が設定されていません",
     "the command {command} cannot be found: install it, or write its whole path": "コマンド {command} が見つかりません。インストールするか、フルパスで書いてください",
     "the guard does not start: {why}": "ガードが起動しません: {why}",

@@ -74,7 +74,9 @@ class UsageError(Exception):
 
 def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     if not argv or argv[0] in ("-h", "--help"):
-        sys.stdout.write(HELP)
+        from openai_responses_mcp.commands.words import with_note
+
+        sys.stdout.write(with_note(HELP, environ))
         return 0
     if argv[0] == "setup":
         from openai_responses_mcp.guard import setup

@@ -83,7 +83,7 @@ def guarded_lines(
     words = Words(language_of(environ))
     for client, file, problem, entry in _found(clients, environ, folder):
         if entry is None and names_unreadable:
-            yield Line("FAIL", client.name, f"{file} {words.of(problem)}")
+            yield Line("FAIL", client.name, words("{file} {reason}", file=file, reason=problem))
         elif entry is not None and (not servers or entry.name in servers):
             level, detail = asyncio.run(_examined(entry, is_started, words))
             yield Line(

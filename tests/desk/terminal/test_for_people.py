@@ -334,8 +334,10 @@ def templates_in(source: ast.Module) -> Iterator[str]:
     for node in ast.walk(source):
         match node:
             case ast.Call(
-                func=ast.Name("Sentence" | "words") | ast.Attribute(attr="words") | ast.Call(ast.Name("words_here")),
-                args=[text],
+                func=ast.Name("Sentence" | "words" | "linked")
+                | ast.Attribute(attr="words")
+                | ast.Call(ast.Name("words_here")),
+                args=[text, *_],
             ):
                 said.append(text)
     for text in said:

@@ -14,6 +14,8 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from openai_responses_mcp.domain.texts import Sentence
+
 LARGEST_HEAD = 16 * 1024
 # A client on a busy machine may take long to send what it connected for.
 HEAD_SECONDS = 60.0
@@ -38,14 +40,16 @@ def listening_socket(host: str, port: int) -> socket.socket:
         # With the protocol: asyncio sends at once (TCP_NODELAY) only where the socket says that it is TCP.
         listening = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as exc:
-        raise AddressInUse(f"{host}:{port} cannot be used: {getattr(exc, 'strerror', None) or exc}") from exc
+        why = getattr(exc, "strerror", None) or exc
+        raise AddressInUse(Sentence("{place} cannot be used: {why}", place=f"{host}:{port}", why=why)) from exc
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(1024)
     except OSError as exc:
         listening.close()
-        raise AddressInUse(f"{host}:{port} cannot be used: {exc.strerror}") from exc
+        says = "{place} cannot be used: {why}"
+        raise AddressInUse(Sentence(says, place=f"{host}:{port}", why=exc.strerror)) from exc
     return listening
 
 

@@ -190,7 +190,7 @@ def _examine(
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as exc:
-        return [SetupFinding("warn", f"{path} {reason_of(exc)}")]
+        return [SetupFinding("warn", Sentence("{file} {reason}", file=path, reason=reason_of(exc)))]
     is_key_set = bool(environ.get(key_variable, "").strip())
     return examine_file(client, path, text, key_variable, _finder(environ), is_key_set=is_key_set, is_shared=is_shared)
 

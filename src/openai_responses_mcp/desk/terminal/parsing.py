@@ -1,6 +1,7 @@
 """Command-line parsing: commands, durations, dates, and tool arguments as JSON or from a file."""
 
 import argparse
+import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -8,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
+from openai_responses_mcp.commands.words import with_note
 from openai_responses_mcp.desk.terminal.console import words_here
 from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
 from openai_responses_mcp.domain.texts import Sentence, visible
@@ -43,6 +45,9 @@ class CommandParser(argparse.ArgumentParser):
             near = nearest(value, action.choices) or f" ({', '.join(action.choices)})"
             self.error(words_here()("unknown command {word}{near}", word=value, near=near))
         super()._check_value(action, value)
+
+    def format_help(self) -> str:
+        return with_note(super().format_help(), os.environ)
 
     def error(self, message: str) -> NoReturn:
         line = words_here()("{problem} (see {command})", problem=message, command=f"{self.prog} --help")
