@@ -36,47 +36,37 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     """The exit code."""
     try:
         # `agents guard` and the like stand in the configuration of clients.
-        words = arguments[1:] if arguments[:1] == ["agents"] else arguments
+        words = list(arguments[1:] if arguments[:1] == ["agents"] else arguments)
+        if words[:2] == ["guard", "doctor"]:
+            from openai_responses_mcp.guard.doctor import main as examine_guards
+
+            return examine_guards(words[2:], environ)
         if words[:1] == ["guard"]:
-            return _guard(words[1:], environ)
+            # Without the other commands of agents: they take long to load, and a client is waiting.
+            from openai_responses_mcp.guard.command_line import main as guard
+
+            return guard(words[1:], environ)
         if arguments[:2] == ["agents", "doctor"]:
-            return _examine_agents(arguments[2:])
+            with _naming_the_extra("agents"):
+                from openai_responses_mcp.agents.command_line import main as examine_agents
+            return examine_agents(arguments[2:])
         if arguments[:1] == ["agents"] or (words and words[0] in COMMAND_WORDS):
-            return _operate(words)
+            with _naming_the_extra("guard"):
+                from openai_responses_mcp.desk.terminal.command_line import main as operate
+            return operate(words)
         # The line that clients start. They wait for it, so it does without the parser.
-        return _run(Options(stdio=True) if list(arguments) == ["--stdio"] else parse(arguments), environ)
+        return _run(Options(stdio=True) if words == ["--stdio"] else parse(words), environ)
     except BadCommandLine as exc:
         _tell(_presentable(_said(exc.args[0], environ), environ), _presentable(exc.paste, environ))
         return 2
     except ConfigError as exc:
-        return _complain(*(_said(problem, environ) for problem in exc.problems))
+        for problem in exc.problems:
+            _tell(_said(problem, environ))
+        return 2
     except BrokenPipeError:  # The reader has closed the pipe, as `| head -1` does.
         return 0
     except KeyboardInterrupt:
         return 130
-
-
-def _guard(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
-    if list(arguments[:1]) == ["doctor"]:
-        from openai_responses_mcp.guard.doctor import main as examine
-
-        return examine(list(arguments[1:]), environ)
-    # Without the other commands of agents: they take long to load, and a client is waiting.
-    from openai_responses_mcp.guard.command_line import main as guard
-
-    return guard(list(arguments), environ)
-
-
-def _examine_agents(arguments: Sequence[str]) -> int:
-    with _naming_the_extra("agents"):
-        from openai_responses_mcp.agents.command_line import main as diagnose
-    return diagnose(arguments)
-
-
-def _operate(arguments: Sequence[str]) -> int:
-    with _naming_the_extra("guard"):
-        from openai_responses_mcp.desk.terminal.command_line import main as operate
-    return operate(list(arguments))
 
 
 @contextlib.contextmanager
@@ -109,12 +99,12 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
         _warn(warning, environ)
     if options.show_config:
         _write_stderr(json.dumps(show(configuration, environ), ensure_ascii=False, indent=2) + "\n")
-    return _command(options, configuration, environ)
-
-
-def _command(options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
     if options.ask is not None:
-        return _ask(options, configuration, environ)
+        from openai_responses_mcp.commands.asking import ask
+
+        if options.rehearse and options.ask == DEMO_QUESTION:
+            _tell(_said(Sentence("asking the demo question: {question}", question=DEMO_QUESTION), environ))
+        return ask(options, configuration, environ)
     if options.fetch is not None:
         from openai_responses_mcp.commands.asking import fetch
 
@@ -138,27 +128,6 @@ def _serve_http(where: str, options: Options, configuration: Configuration, envi
     except ValueError as exc:
         raise BadCommandLine(exc.args[0]) from None
     return serve_http(wanted, configuration, environ, rehearses=options.rehearse)
-
-
-def _ask(options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
-    from openai_responses_mcp.commands.asking import Inquiry, Unaskable, ask
-
-    if options.rehearse and options.ask == DEMO_QUESTION:
-        _tell(_said(Sentence("asking the demo question: {question}", question=DEMO_QUESTION), environ))
-    tools = [] if options.tool is None else [options.tool]
-    tools += ["answer_detailed"] * options.detailed + ["answer_quick"] * options.quick
-    inquiry = Inquiry(
-        question=options.ask or "",
-        tools=tuple(tools),
-        continues=options.continues,
-        domains=options.domains,
-        recency=options.recency,
-        style=options.style,
-    )
-    try:
-        return ask(inquiry, configuration, environ, rehearses=options.rehearse, is_json=options.json)
-    except Unaskable as exc:
-        raise BadCommandLine(exc.args[0]) from exc
 
 
 def _examine(options: Options, environ: Mapping[str, str]) -> int:
@@ -218,12 +187,6 @@ def _say(text: str) -> int:
         _tell(f"cannot write to stdout ({exc.strerror})")
         return 1
     return 0
-
-
-def _complain(*problems: str) -> int:
-    for problem in problems:
-        _tell(problem)
-    return 2
 
 
 def _help(environ: Mapping[str, str]) -> str:

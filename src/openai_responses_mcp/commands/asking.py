@@ -11,11 +11,12 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from openai_responses_mcp.adapters.bounded_file import read_text
 from openai_responses_mcp.commands.showing import Showing, show_answer
 from openai_responses_mcp.commands.usage import TOOLS as NAMES
+from openai_responses_mcp.commands.usage import BadCommandLine, Options
 from openai_responses_mcp.commands.words import Say, speaking
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.domain.errors import InvalidArguments
@@ -37,22 +38,6 @@ _ARGUMENTS = {
     "--style": "style",
     "--continue": "previous_response_id",
 }
-
-
-class Unaskable(Exception):
-    """The question cannot be asked. The message says why, on one line."""
-
-
-class Inquiry(NamedTuple):
-    """The question and its options on the command line. `continues` is an id, or empty for the last answer."""
-
-    question: str
-    tools: tuple[str, ...] = ()
-    continues: str | None = None
-    domains: str | None = None
-    recency: str | None = None
-    style: str | None = None
-
 
 _MOST_REMEMBERED_BYTES = 64 * 1024
 
@@ -110,13 +95,14 @@ def _state_folder(environ: Mapping[str, str], platform: str) -> str:
     return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".local", "state")
 
 
-def tool_of(inquiry: Inquiry) -> Tool:
-    """Raises `Unaskable`."""
-    chosen = list(dict.fromkeys(inquiry.tools)) or [NAMES[0]]
+def _tool(options: Options) -> Tool:
+    named = [] if options.tool is None else [options.tool]
+    named += ["answer_detailed"] * options.detailed + ["answer_quick"] * options.quick
+    chosen = list(dict.fromkeys(named)) or [NAMES[0]]
     if len(chosen) > 1:
-        raise Unaskable(Sentence("choose one tool (found {tools})", tools=linked("{first} and {second}", chosen)))
+        raise BadCommandLine(Sentence("choose one tool (found {tools})", tools=linked("{first} and {second}", chosen)))
     if chosen[0] not in NAMES:
-        raise Unaskable(
+        raise BadCommandLine(
             Sentence(
                 "{option} must be one of {names} (found {found})",
                 option="--tool",
@@ -127,57 +113,37 @@ def tool_of(inquiry: Inquiry) -> Tool:
     return TOOLS[chosen[0]]
 
 
-def question_of(
-    inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, say: Say = str, *, keeps_responses: bool
-) -> Question:
-    """Reads stdin if there is anything to read. Raises `Unaskable`."""
-    # Arguments are renamed to their flags, so that error messages name the flags.
+def _question(options: Options, tool: Tool, last_answer: LastAnswer, say: Say, *, keeps_responses: bool) -> Question:
+    """Reads stdin if there is anything to read."""
+    # Arguments are renamed to their options, so that error messages name the options.
     flags = {name: flag for flag, name in _ARGUMENTS.items()}
     named = (argument._replace(name=flags.get(argument.name, argument.name)) for argument in tool.arguments)
     spelled = tool._replace(arguments=tuple(named))
+    continued = options.continues
+    if continued == "":
+        continued = last_answer.maybe_recall()
+        if continued is None:
+            raise BadCommandLine(Sentence("there is no earlier answer to continue; name one: --continue resp_..."))
     values = {
-        "--recency": inquiry.recency,
-        "--domains": None if inquiry.domains is None else inquiry.domains.split(","),
-        "--style": inquiry.style,
-        "--continue": _continued(inquiry.continues, last_answer),
+        "--recency": options.recency,
+        "--domains": None if options.domains is None else options.domains.split(","),
+        "--style": options.style,
+        "--continue": continued,
     }
     given = {flag: value for flag, value in values.items() if value is not None}
-    taken = [argument.name for argument in spelled.arguments]
     for flag in given:
-        if flag not in taken:
-            raise Unaskable(Sentence("{tool} does not take {option}", tool=tool.name, option=flag))
-    if "--continue" in given and not keeps_responses:
-        raise Unaskable(
+        if flag not in [argument.name for argument in spelled.arguments]:
+            raise BadCommandLine(Sentence("{tool} does not take {option}", tool=tool.name, option=flag))
+    if continued is not None and not keeps_responses:
+        raise BadCommandLine(
             Sentence("--continue cannot be used: request.store is false, so the API keeps no answers to continue")
         )
     try:
         # Check before reading stdin to EOF, so that other mistakes are reported at once.
-        question = read_question(spelled, {"query": inquiry.question, **given})
-        return replace(question, text=_text(inquiry.question, say))
+        question = read_question(spelled, {"query": options.ask, **given})
     except InvalidArguments as exc:
-        raise Unaskable(exc.sentence) from exc
-
-
-def _continued(wanted: str | None, last_answer: LastAnswer) -> str | None:
-    if wanted is None or wanted:
-        return wanted
-    response_id = last_answer.maybe_recall()
-    if response_id is None:
-        raise Unaskable(Sentence("there is no earlier answer to continue; name one: --continue resp_..."))
-    return response_id
-
-
-def _text(question: str, say: Say) -> str:
-    """The question, followed by the material from stdin. Raises `Unaskable`."""
-    if question == FROM_STDIN:
-        text = whole_input(say).strip()
-        if not text:
-            raise Unaskable(Sentence("--ask needs a question, and stdin has none"))
-        return text
-    material = maybe_material(say)
-    if not material:
-        return question
-    return f"{question}\n\n[Material from stdin]\n{material}\n[End of material]"
+        raise BadCommandLine(exc.sentence) from exc
+    return replace(question, text=_text(options.ask or "", say))
 
 
 MOST_BYTES = 1024 * 1024
@@ -187,29 +153,32 @@ PATIENCE_SECONDS = 1.0
 _STDIN = 0
 
 
-def whole_input(say: Say) -> str:
-    """Read stdin to EOF. Raises `Unaskable`."""
-    if sys.stdin is None:
-        return ""
-    if sys.stdin.isatty():
-        _tell(say, Sentence("Type the question, then Ctrl-D (Ctrl-Z and Enter on Windows)."))
-    return _read()
+def _text(question: str, say: Say) -> str:
+    """The question, followed by the material from stdin."""
+    if question == FROM_STDIN:
+        if sys.stdin is not None and sys.stdin.isatty():
+            _tell(say, Sentence("Type the question, then Ctrl-D (Ctrl-Z and Enter on Windows)."))
+        text = "" if sys.stdin is None else _read().strip()
+        if not text:
+            raise BadCommandLine(Sentence("--ask needs a question, and stdin has none"))
+        return text
+    material = _read().strip("\n") if _has_material(say) else ""
+    return f"{question}\n\n[Material from stdin]\n{material}\n[End of material]" if material.strip() else question
 
 
-def maybe_material(say: Say) -> str:
-    """The text of a pipe or a file; empty when there is none. Raises `Unaskable`."""
+def _has_material(say: Say) -> bool:
+    """True for a pipe or a file, and for a socket that is not silent."""
     if sys.stdin is None or sys.stdin.isatty():
-        return ""
+        return False
     try:
         is_socket = stat.S_ISSOCK(os.fstat(_STDIN).st_mode)
     except OSError:
-        return ""
+        return False
     if is_socket and not select.select([_STDIN], [], [], SOCKET_SECONDS)[0]:
-        return ""
+        return False
     if sys.stderr.isatty() and os.name != "nt" and not select.select([_STDIN], [], [], PATIENCE_SECONDS)[0]:
         _tell(say, Sentence("Reading stdin to its end, as material for the question. To give none, add < /dev/null."))
-    text = _read().strip("\n")
-    return text if text.strip() else ""
+    return True
 
 
 def _tell(say: Say, sentence: str) -> None:
@@ -218,42 +187,40 @@ def _tell(say: Say, sentence: str) -> None:
 
 
 def _read() -> str:
+    """stdin to EOF."""
     data = bytearray()
-    while len(data) <= MOST_BYTES and (chunk := _chunk()):
-        data += chunk
+    try:
+        while len(data) <= MOST_BYTES and (chunk := os.read(_STDIN, MOST_BYTES)):
+            data += chunk
+    except OSError as exc:
+        raise BadCommandLine(Sentence("stdin cannot be read ({why})", why=exc.strerror)) from exc
     if len(data) > MOST_BYTES:
-        raise Unaskable(Sentence("stdin has more than {size} KiB: send less", size=MOST_BYTES // 1024))
+        raise BadCommandLine(Sentence("stdin has more than {size} KiB: send less", size=MOST_BYTES // 1024))
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise Unaskable(Sentence("stdin is not UTF-8 text")) from None
+        raise BadCommandLine(Sentence("stdin is not UTF-8 text")) from None
 
 
-def _chunk() -> bytes:
-    try:
-        return os.read(_STDIN, MOST_BYTES)
-    except OSError as exc:
-        raise Unaskable(Sentence("stdin cannot be read ({why})", why=exc.strerror)) from exc
-
-
-def ask(
-    inquiry: Inquiry, configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool, is_json: bool
-) -> int:
+def ask(options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
     """The exit code: 0 with the answer on stdout, 1 with the reason on stderr, 3 with an incomplete answer.
 
-    Raises `Unaskable`.
+    Raises `BadCommandLine` for a question that cannot be asked.
     """
-    tool = tool_of(inquiry)
-    last_answer = LastAnswer(environ, rehearses=rehearses)
+    tool = _tool(options)
+    last_answer = LastAnswer(environ, rehearses=options.rehearse)
     keeps_responses = configuration.settings.request.store
-    question = question_of(inquiry, tool, last_answer, speaking(environ), keeps_responses=keeps_responses)
-    known = last_answer.rehearsed() if rehearses else None
+    question = _question(options, tool, last_answer, speaking(environ), keeps_responses=keeps_responses)
+    known = last_answer.rehearsed() if options.rehearse else None
     started: list[str] = []
 
     async def answer(container: "Container", on_progress: ProgressListener | None) -> Answer:
         return await container.answer_question().answer(question, on_progress, started.append)
 
-    showing = Showing(tool, environ, is_json=is_json, remember=lambda given: last_answer.remember(given, question.text))
+    def remember(response_id: str) -> bool:
+        return last_answer.remember(response_id, question.text)
+
+    showing = Showing(tool, environ, is_json=options.json, remember=remember)
     return show_answer(answer, basis_of(configuration, environ), showing, rehearsed=known, started=started)
 
 
