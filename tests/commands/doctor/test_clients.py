@@ -74,7 +74,7 @@ def test_a_client_with_a_command_is_set_up_with_it(client: Client) -> None:
     assert how is not None
     assert how.words == "run:"
     program, *words = shlex.split(how.paste)
-    assert program == client.program
+    assert program == client.adding.partition(" ")[0]
     assert "MY_KEY" in how.paste
     assert KEY not in how.paste
     assert "uvx" not in how.paste

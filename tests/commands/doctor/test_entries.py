@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client, files_of
+from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client, command_line, entry_for, files_of
 from openai_responses_mcp.commands.doctor.entries import SetupFinding, examine_file
 
 ROOT = Path(__file__).parents[3]
@@ -99,14 +99,19 @@ def test_each_system_has_its_place_for_claude_desktop(platform: str, environ: di
 # How to add an entry
 
 
+def how_to_add(client: Client) -> str:
+    make = command_line if client.adding else entry_for
+    return make(client, ["openai-responses-mcp"], KEY)
+
+
 @pytest.mark.parametrize("client", CLIENTS, ids=by_name)
 def test_what_to_add_is_what_the_readme_says(client: Client) -> None:
-    assert client.how_to_add in (ROOT / "README.md").read_text("utf-8")
+    assert how_to_add(client) in (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("client", [CLAUDE_DESKTOP, CURSOR], ids=by_name)
 def test_a_snippet_as_it_stands_lacks_the_key_and_nothing_else(client: Client) -> None:
-    ((level, text),) = told(examine_file(client, "FILE", client.how_to_add, KEY, find_all))
+    ((level, text),) = told(examine_file(client, "FILE", how_to_add(client), KEY, find_all))
     assert (level, text[:58]) == ("FAIL", f"openai-responses in FILE: env has no key yet ({KEY}): "[:58])
 
 

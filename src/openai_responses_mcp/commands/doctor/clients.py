@@ -36,58 +36,46 @@ def with_comments(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """`OPENAI_API_KEY` in `how_to_add` stands for the variable that holds the key."""
+    """Texts are templates, in which {variable} is the one that holds the key."""
 
     name: str
     files: tuple[str, ...]
-    how_to_add: str
     how_to_name_key: str
-    """What to do so that the server gets the key, without the key in the file where the client can do that.
-
-    A template, in which {variable} is the one that holds the key.
-    """
+    """What to do so that the server gets the key, without the key in the file where the client can do that."""
+    adding: str = ""
+    """The command line that adds the server; empty for a client that has none."""
     section: str = "mcpServers"
     parse: Callable[[str], Any] = field(default=json.loads)
     hands_environment_on: bool = False
-    program: str | None = None
-    """What it is called on a command line; None when it has a window only."""
     fills_in: str | None = None
     """The pattern of a value that the client replaces with that of a variable; None when it knows no such thing."""
 
-
-_ENTRY = '"command": "openai-responses-mcp", "args": ["--stdio"], "env": {"OPENAI_API_KEY": "YOUR_KEY"}'
-_SNIPPET = f'{{"mcpServers": {{"openai-responses": {{{_ENTRY}}}}}}}'
-_VS_CODE_SNIPPET = '{"name":"openai-responses",' + _ENTRY.replace(": ", ":").replace(", ", ",") + "}"
 
 CLIENTS = (
     Client(
         "Claude Code",
         ("{home}/.claude.json", "{folder}/.mcp.json"),
-        "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
         "write ${{{variable}}} there",
-        program="claude",
+        "claude mcp add openai-responses --scope user --env {variable}=YOUR_KEY -- {program} {arguments}",
         hands_environment_on=True,
         fills_in=r"\$\{\w+(:-.*)?\}",
     ),
     Client(
         "Codex",
         ("{codex}/config.toml", "{folder}/.codex/config.toml"),
-        "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
         'name it with env_vars = ["{variable}"]',
-        program="codex",
+        "codex mcp add openai-responses --env {variable}=YOUR_KEY -- {program} {arguments}",
         section="mcp_servers",
         parse=tomllib.loads,
     ),
     Client(
         "Claude Desktop",
         ("{app_data}/Claude/claude_desktop_config.json",),
-        _SNIPPET,
         "keep the file to yourself",
     ),
     Client(
         "Cursor",
         ("{home}/.cursor/mcp.json", "{folder}/.cursor/mcp.json"),
-        _SNIPPET,
         "write ${{env:{variable}}} there",
         parse=with_comments,
         hands_environment_on=True,
@@ -96,9 +84,8 @@ CLIENTS = (
     Client(
         "VS Code",
         ("{folder}/.vscode/mcp.json", "{app_data}/Code/User/mcp.json"),
-        f"code --add-mcp '{_VS_CODE_SNIPPET}'",
         "write ${{input:openai-api-key}} there, with an entry under inputs, and VS Code asks for it",
-        program="code",
+        "code --add-mcp {json}",
         section="servers",
         parse=with_comments,
         hands_environment_on=True,
@@ -107,9 +94,9 @@ CLIENTS = (
     Client(
         "Gemini CLI",
         ("{home}/.gemini/settings.json", "{folder}/.gemini/settings.json"),
-        "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses openai-responses-mcp -- --stdio",
         "write ${variable} there, under env",
-        program="gemini",
+        # It takes options for its own until "--".
+        "gemini mcp add -s user -e {variable}=YOUR_KEY openai-responses {program} -- {arguments}",
         parse=with_comments,
         fills_in=r"\$(\w+|\{\w+\})",
     ),
@@ -184,8 +171,8 @@ def maybe_how_to_add(
 
     A sign is its command, or the file or folder that it keeps its set-up in.
     """
-    if client.program is not None and find_command(client.program) is not None:
-        return HowToAdd(Sentence("run:"), _command_line(client, command).replace("OPENAI_API_KEY", key_variable))
+    if client.adding and find_command(client.adding.partition(" ")[0]) is not None:
+        return HowToAdd(Sentence("run:"), command_line(client, command, key_variable))
     folder = os.path.dirname(path)
     if os.path.exists(path) or (os.path.isdir(folder) and folder != os.path.normpath(home)):
         # A line behind the heading of another table would belong to that one.
@@ -194,22 +181,23 @@ def maybe_how_to_add(
             if client.section == "mcp_servers"
             else Sentence("put into {file}:", file=path)
         )
-        return HowToAdd(words, _entry(client, command, key_variable))
+        return HowToAdd(words, entry_for(client, command, key_variable))
     return None
 
 
-def _command_line(client: Client, command: Sequence[str]) -> str:
-    if client.how_to_add.endswith("'"):  # All of it is JSON in quotes.
-        return (
-            f"{client.how_to_add.partition(chr(39))[0]}{shlex.quote(json.dumps({'name': _NAME, **_fields(command)}))}"
-        )
-    before, _, after = client.how_to_add.partition(f" {_PROGRAM} ")
-    # Gemini CLI takes options for its own until "--", which stands after the command.
-    options = "-- " if after.startswith("-- ") else ""
-    return f"{before} {shlex.quote(command[0])} {options}{shlex.join([*command[1:], '--stdio'])}"
+def command_line(client: Client, command: Sequence[str], key_variable: str) -> str:
+    """What adds the server, on the command line of a client that has one."""
+    entry = {"name": _NAME, **_fields(command, key_variable)}
+    return client.adding.format(
+        variable=key_variable,
+        program=shlex.quote(command[0]),
+        arguments=shlex.join([*command[1:], "--stdio"]),
+        json=shlex.quote(json.dumps(entry, separators=(",", ":"))),
+    )
 
 
-def _entry(client: Client, command: Sequence[str], key_variable: str) -> str:
+def entry_for(client: Client, command: Sequence[str], key_variable: str) -> str:
+    """What adds the server, in the file of the client."""
     if client.section == "mcp_servers":
         return _TOML_ENTRY.format(
             name=_NAME,
@@ -220,5 +208,5 @@ def _entry(client: Client, command: Sequence[str], key_variable: str) -> str:
     return json.dumps({client.section: {_NAME: _fields(command, key_variable)}})
 
 
-def _fields(command: Sequence[str], key_variable: str = "OPENAI_API_KEY") -> dict[str, object]:
+def _fields(command: Sequence[str], key_variable: str) -> dict[str, object]:
     return {"command": command[0], "args": [*command[1:], "--stdio"], "env": {key_variable: PLACEHOLDER}}
