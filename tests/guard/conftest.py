@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.desk.opening import DeskParts, open_desk_parts
+from openai_responses_mcp.desk.opening import open_desk_parts
+from openai_responses_mcp.desk.page.desk import DeskParts
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.asking import READING_SECONDS
 from tests.e2e.client import COMMAND, Message, Server, environment

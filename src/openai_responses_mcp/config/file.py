@@ -4,7 +4,7 @@ ruamel and pydantic come in here, and only when there is a file.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,11 +64,8 @@ _SHORTEST_KEY = 8
 _LONGEST_SHOWN_VALUE = 60
 
 
-class ConfigFinding(NamedTuple):
-    """A problem or a warning; `found` holds the value that is wrong, if there is one to show."""
-
-    text: Sentence
-    found: tuple[Any, ...] = ()
+# What it says, and the value that is wrong, if there is one to show.
+ConfigFinding = tuple[Sentence, tuple[Any, ...]]
 
 
 class Findings:
@@ -77,10 +74,10 @@ class Findings:
         self.warnings: list[ConfigFinding] = []
 
     def problem(self, text: Sentence, *found: Any) -> None:
-        self.problems.append(ConfigFinding(text, found))
+        self.problems.append((text, found))
 
     def warning(self, text: Sentence) -> None:
-        self.warnings.append(ConfigFinding(text))
+        self.warnings.append((text, ()))
 
     def misfit(self, name: str, kind: Any, found: Any) -> None:
         """The one form of a message about a wrong value, wherever it comes from."""
@@ -184,11 +181,14 @@ def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:
 
 def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings) -> tuple[Settings, dict[str, Any]]:
     """The settings that the file makes, and what is written in it; both without the keys that have problems."""
-    secrets = _secrets_in(file.data, environ.get(file.key_variable, ""))
+    texts = list(_texts_in(file.data))
+    secrets = [path for path, text in texts if _is_secret(path, text, environ.get(file.key_variable, ""))]
     for path in secrets:
         says = "{name} holds an API key, and keys come from the environment only: set {variable}"
         findings.problem(Sentence(says, name=file.place(path), variable=file.key_variable))
-    for path in _masked_in(file.data) if file.within else ():
+    from openai_responses_mcp.domain.masking import MASK
+
+    for path in [path for path, text in texts if file.within and MASK in text]:
         findings.problem(Sentence("{name} was masked when it was shown: write it out again", name=file.place(path)))
     written = _without_nulls(file.data)
     _drop_retired(written, file, findings)
@@ -265,29 +265,20 @@ def _nearest(path: "KeyPath") -> str:
     return ""
 
 
-def _secrets_in(value: Any, key: str, path: "KeyPath" = ()) -> "list[KeyPath]":
-    """Where the file holds what looks like an API key, is named like one, or is the one in use."""
+def _texts_in(value: Any, path: "KeyPath" = ()) -> "Iterator[tuple[KeyPath, str]]":
     if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        return [found for step, item in items for found in _secrets_in(item, key, (*path, step))]
-    if not isinstance(value, str) or not value.strip():
-        return []
-    is_key = re.search(_API_KEY, value) or (len(key) >= _SHORTEST_KEY and key in value)
-    return [path] if is_key or _is_named_like_a_secret(path) else []
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts_in(item, (*path, step))
+    elif isinstance(value, str):
+        yield path, value
 
 
-def _masked_in(value: Any, path: "KeyPath" = ()) -> "list[KeyPath]":
-    if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        return [found for step, item in items for found in _masked_in(item, (*path, step))]
-    from openai_responses_mcp.domain.masking import MASK
-
-    return [path] if isinstance(value, str) and MASK in value else []
-
-
-def _is_named_like_a_secret(path: "KeyPath") -> bool:
+def _is_secret(path: "KeyPath", text: str, key: str) -> bool:
+    """It looks like an API key, is named like one, or is the one in use."""
+    if re.search(_API_KEY, text) or (len(key) >= _SHORTEST_KEY and key in text):
+        return True
     names = [step for step in path if isinstance(step, str)]
-    if not names or tuple(names) in key_paths():
+    if not text.strip() or not names or tuple(names) in key_paths():
         return False
     return re.search(_NAMES_OF_KEYS, names[-1].lower().replace("_", "").replace("-", "")) is not None
 

@@ -5,17 +5,14 @@ Adapters are imported inside the functions that need them, so that a terminal th
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from openai_responses_mcp.desk.page.desk import Desk
+from openai_responses_mcp.desk.page.desk import Desk, DeskParts
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.texts import Sentence, language_of, linked
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, OnRequested, RecordedFirst
 from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
-from openai_responses_mcp.gate.approvals.models import ApprovalStore
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
-from openai_responses_mcp.gate.clock import PresenceStore
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
@@ -84,17 +81,6 @@ def _files_of(store: str | None) -> list[str]:
 # The desk and the terminal
 
 
-@dataclass(frozen=True, slots=True)
-class DeskParts:
-    """What a person decides with, at the desk and in a terminal."""
-
-    approvals: ApprovalController
-    requests: ApprovalStore
-    audit: AuditLog
-    standing: StandingApprovals
-    presence: PresenceStore
-
-
 def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
     """On a store that exists, without agents. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -110,10 +96,7 @@ def _desk_parts(stores: Stores) -> DeskParts:
 
 
 def desk_on(stores: Stores) -> Desk:
-    parts = _desk_parts(stores)
-    return Desk(
-        parts.approvals, stores.approvals, parts.standing, stores.runs, parts.audit, stores.presence, stores.clock
-    )
+    return Desk(_desk_parts(stores), stores.runs, stores.clock)
 
 
 async def serve_desk(

@@ -212,7 +212,6 @@ IN_JAPANESE: Mapping[str, str] = {
     "{text} is not a date such as 2026-11-01": "{text} は 2026-11-01 のような日付ではありません",
     "since is a time such as 2026-11-16T09:00:00+09:00": "--since は 2026-11-16T09:00:00+09:00 のような時刻です",
     "resume_token_ttl_sec ({variable}) is a whole number of seconds from 1 to {most}": "resume_token_ttl_sec ({variable}) は 1 から {most} までの整数 (秒) です",
-    "Port {port} of 127.0.0.1 cannot be used: {reason}": "127.0.0.1 のポート {port} は使えません: {reason}",
     "a port is a number from 0 to 65535": "ポートは 0 から 65535 までの数です",
     # Files
     "There is no file {file}": "ファイル {file} はありません",

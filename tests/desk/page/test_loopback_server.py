@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
+from openai_responses_mcp.adapters.http.serving import listening_socket
 from openai_responses_mcp.desk.opening import desk_on
 from openai_responses_mcp.desk.page.access import Entrance, Limits
-from openai_responses_mcp.desk.page.application import LoopbackServer, application, listening_socket
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.desk.page.application import LoopbackServer, application
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, within
 
@@ -54,7 +54,7 @@ async def _rest(reader: asyncio.StreamReader) -> bytes:
 @asynccontextmanager
 async def served(limits: Limits) -> AsyncIterator[Served]:
     listening = asyncio.Event()
-    with listening_socket(0) as taken:
+    with listening_socket("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         app = application(desk_on(fake_stores(FakeClock())), Entrance(), port, limits)
         server = LoopbackServer(app, listening.set, limits)
@@ -69,17 +69,6 @@ async def served(limits: Limits) -> AsyncIterator[Served]:
 async def hasty() -> AsyncIterator[Served]:
     async with served(HASTY) as made:
         yield made
-
-
-def test_it_listens_on_this_machine_alone() -> None:
-    with listening_socket(0) as listening:
-        assert listening.getsockname()[0] == "127.0.0.1"
-
-
-@pytest.mark.parametrize("port", [-1, 65536, 10**9])
-def test_a_port_that_does_not_exist_is_refused(port: int) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        listening_socket(port)
 
 
 async def test_a_request_is_answered_and_names_no_software(hasty: Served) -> None:

@@ -1,11 +1,11 @@
-"""Dates and arguments that a person types."""
+"""Dates, ports and arguments that a person types."""
 
 import argparse
 from datetime import UTC, datetime
 
 import pytest
 
-from openai_responses_mcp.desk.terminal.parsing import duration, json_arguments, moment
+from openai_responses_mcp.desk.terminal.parsing import duration, json_arguments, moment, port_number
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,10 @@ def test_json_that_can_be_read_in_two_ways_or_in_none_is_wrong_usage(text: str) 
         json_arguments(text)
 
 
-def test_an_object_is_read() -> None:
-    assert json_arguments('{"a": [1, 2.5, "x"]}') == {"a": [1, 2.5, "x"]}
+@pytest.mark.parametrize("text", ["-1", "65536", "http", "８０"])
+def test_a_port_that_does_not_exist_is_wrong_usage(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="a port is a number from 0 to 65535"):
+        port_number(text)
 
 
 def test_a_date_is_local_and_anything_else_is_wrong_usage() -> None:

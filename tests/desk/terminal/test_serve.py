@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from openai_responses_mcp.desk.page.application import listening_socket
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from tests.fakes import SLOW_SECONDS
@@ -86,11 +86,10 @@ def test_a_store_that_cannot_be_used_is_exit_two(
 
 
 def test_a_port_is_chosen_unless_it_is_taken(store: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with listening_socket(0) as taken:
-        taken.listen()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["approvals", "serve", "--store", store, "--port", port]) == 2
-    assert f"Port {port} of 127.0.0.1 cannot be used" in capsys.readouterr().err
+    assert f"127.0.0.1:{port} cannot be used" in capsys.readouterr().err
     with started("--store", store, "--port", port) as process:
         assert link_of(process).startswith(f"http://127.0.0.1:{port}/?secret=")
 

@@ -29,11 +29,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 from uvicorn import Server
 
-from openai_responses_mcp.adapters.http.serving import bounded
+from openai_responses_mcp.adapters.http.serving import AddressInUse, bounded, listening_socket
 from openai_responses_mcp.desk.page.access import LIMITS, CheckedRequests, Entrance, Limits
 from openai_responses_mcp.desk.page.desk import Desk
 from openai_responses_mcp.desk.page.messages import choices_in, error_view, read_json, revocation_in
-from openai_responses_mcp.domain.texts import Sentence, revealed
+from openai_responses_mcp.domain.texts import revealed
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 
@@ -235,22 +235,6 @@ async def _failed(request: Request, error: Exception) -> Response:
 # The server, on 127.0.0.1 and nowhere else, for a handful of connections
 
 
-def listening_socket(port: int) -> socket.socket:
-    """Port 0 takes one that is free. Raises `AGENTS-E-RUNNER-CONFIG`."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", port))
-    except (OSError, OverflowError) as exc:
-        listening.close()
-        reason = exc.strerror if isinstance(exc, OSError) else Sentence("a port is a number from 0 to 65535")
-        raise AgentsError(
-            "AGENTS-E-RUNNER-CONFIG",
-            Sentence("Port {port} of 127.0.0.1 cannot be used: {reason}", port=port, reason=reason),
-        ) from None
-    return listening
-
-
 class LoopbackServer(Server):
     """`on_listening` is called once connections are taken. `serve` returns when a signal ends the process."""
 
@@ -266,7 +250,11 @@ class LoopbackServer(Server):
 
 async def serve(desk: Desk, entrance: Entrance, port: int, on_listening: Callable[[str], object]) -> None:
     """Serve until a signal ends the process. Raises `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used."""
-    with listening_socket(port) as listening:
+    try:
+        bound = listening_socket("127.0.0.1", port)
+    except AddressInUse as exc:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", exc.args[0]) from None
+    with bound as listening:
         taken: int = listening.getsockname()[1]
         link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"
         server = LoopbackServer(application(desk, entrance, taken), lambda: on_listening(link))

@@ -4,7 +4,7 @@ Nothing is kept here. Everything is read from the store, where workers ask and o
 """
 
 import uuid
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from openai_responses_mcp.desk.calls import calls_in
@@ -39,27 +39,28 @@ CALLS_AT_ONCE = 100
 BETWEEN_RENEWALS = timedelta(seconds=30)
 
 
-class Desk:
-    """`requests` is the store of approvals. It is read directly, because frequent looks must not write anything."""
+@dataclass(frozen=True, slots=True)
+class DeskParts:
+    """What a person decides with, at the desk and in a terminal."""
 
-    def __init__(
-        self,
-        approvals: ApprovalController,
-        requests: ApprovalStore,
-        standing: StandingApprovals,
-        runs: RunStateStore,
-        audit: AuditLog,
-        presence: PresenceStore,
-        clock: Clock,
-    ) -> None:
-        self._approvals = approvals
-        self._requests = requests
+    approvals: ApprovalController
+    requests: ApprovalStore
+    """The store of approvals. It is read directly, because frequent looks must not write anything."""
+    audit: AuditLog
+    standing: StandingApprovals
+    presence: PresenceStore
+
+
+class Desk:
+    def __init__(self, parts: DeskParts, runs: RunStateStore, clock: Clock) -> None:
+        self._approvals = parts.approvals
+        self._requests = parts.requests
+        self._standing = parts.standing
+        self._audit = parts.audit
+        self._presence = parts.presence
+        self._runs = runs
         self._clock = clock
         self._renewed_at: datetime | None = None
-        self._standing = standing
-        self._runs = runs
-        self._audit = audit
-        self._presence = presence
         self._lease: Presence | None = None
 
     # -----------------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from importlib.util import find_spec
 from openai_responses_mcp.desk.opening import open_desk_parts, serve_desk, serve_team_desk
 from openai_responses_mcp.desk.terminal import approvals, log, policy, watch
 from openai_responses_mcp.desk.terminal.console import PROGRAM, Console, complain, json_of, words_here
-from openai_responses_mcp.desk.terminal.parsing import CommandParser, duration, json_arguments, moment
+from openai_responses_mcp.desk.terminal.parsing import CommandParser, duration, json_arguments, moment, port_number
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.sql.own_files import store_from, store_to_wait_at, why_no_store
@@ -184,7 +184,9 @@ def _add_approvals(area: CommandParser, shared: CommandParser) -> None:
     revoke.add_argument("--comment", metavar="TEXT", help="kept in the log")
     verbs.add_parser("watch", parents=[shared], help="decide with single keys as requests come")
     serve = verbs.add_parser("serve", parents=[shared], help="decide on a page in the browser, on this machine")
-    serve.add_argument("--port", metavar="N", type=int, default=0, help="the port on 127.0.0.1, by default a free one")
+    serve.add_argument(
+        "--port", metavar="N", type=port_number, default=0, help="the port on 127.0.0.1, by default a free one"
+    )
     serve.add_argument("--http", metavar="[HOST:]PORT", help="for a team: each person signs in with a token")
     serve.add_argument("--config", metavar="FILE", help="with --http: the file whose http: section says who may")
     serve.add_argument("--tls-cert", metavar="FILE", help="with --http: a certificate, in PEM")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TextIO
 
-from openai_responses_mcp.desk.opening import DeskParts
+from openai_responses_mcp.desk.page.desk import DeskParts
 from openai_responses_mcp.desk.terminal.text import Paper
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.texts import language_of, revealed_json, visible

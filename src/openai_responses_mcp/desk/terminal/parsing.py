@@ -68,6 +68,12 @@ def duration(text: str) -> int:
     return seconds
 
 
+def port_number(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
+        raise _wrong(Sentence("a port is a number from 0 to 65535"))
+    return int(text)
+
+
 def moment(text: str) -> datetime:
     """A date or a time; local time unless it names a zone."""
     try:
