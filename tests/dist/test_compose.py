@@ -8,8 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from openai_responses_mcp.commands.usage import parse
-from openai_responses_mcp.commands.serve_http import checked_tokens, http_options
-from openai_responses_mcp.config.loading import Flags, load
+from openai_responses_mcp.commands.serve_http import checked_tokens, http_options, http_settings
 from openai_responses_mcp.gate.sql.database_urls import understood
 
 DIST = Path(__file__).parents[2] / "config" / "dist"
@@ -38,7 +37,7 @@ def test_the_server_takes_its_command_and_its_settings(compose: Any, tmp_path: P
     config = tmp_path / "answers.yaml"
     config.write_text(compose["configs"][replica["configs"][0]["source"]]["content"])
     environ = {name: str(value) for name, value in replica["environment"].items()}
-    settings = load(Flags(config=str(config)), environ).settings.http
+    settings = http_settings(str(config), environ)
     where = http_options(options.http or "", None, None, None)
     assert checked_tokens(where, settings, environ) == {"ann": "token-of-ann-1234567890"}
     assert settings.public_url == "https://answers.example.com/mcp"

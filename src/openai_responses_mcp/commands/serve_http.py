@@ -22,7 +22,8 @@ from openai_responses_mcp.adapters.http.serving import AddressInUse, HttpServer,
 from openai_responses_mcp.adapters.process import EXIT_CODES, shortfalls, stopped_by_signal
 from openai_responses_mcp.adapters.remote.wire import is_loopback
 from openai_responses_mcp.commands.usage import PROGRAM
-from openai_responses_mcp.config.loading import ConfigError, Configuration
+from openai_responses_mcp.config.loading import ConfigError as ConfigError
+from openai_responses_mcp.config.loading import Configuration, Flags, load
 from openai_responses_mcp.config.settings import HttpSettings
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.extras import needs_extra
@@ -72,6 +73,11 @@ def http_options(where: str, drain: str | None, tls_cert: str | None, tls_key: s
             Sentence("--drain takes 0 to {most} seconds (found {found})", most=_LONGEST_DRAIN_SECONDS, found=drain)
         )
     return HttpOptions(host.strip("[]") or USUAL_HOST, int(port), drain_seconds, tls_cert, tls_key)
+
+
+def http_settings(config: str | None, environ: Mapping[str, str], say: Callable[[str], str] = str) -> HttpSettings:
+    """Those of the configuration file, for the guard and the desk. Raises `ConfigError`."""
+    return load(Flags(config=config), environ, say).settings.http
 
 
 def tokens_in(text: str) -> dict[str, str]:

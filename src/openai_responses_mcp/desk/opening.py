@@ -135,8 +135,7 @@ async def serve_team_desk(
 ) -> int:
     """The desk for a team, until a signal ends the process; the exit code. Raises as `serve_desk` does."""
     from openai_responses_mcp.adapters.http.serving import AddressInUse
-    from openai_responses_mcp.commands.serve_http import checked_tokens, http_options
-    from openai_responses_mcp.config.loading import ConfigError, Flags, load
+    from openai_responses_mcp.commands.serve_http import ConfigError, checked_tokens, http_options, http_settings
     from openai_responses_mcp.desk.page.team import serve_team
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
@@ -144,7 +143,7 @@ async def serve_team_desk(
     await desk.waiting()
     try:
         options = http_options(where, None, *tls)
-        settings = load(Flags(config=config), environ, Words(language_of(environ)).of).settings.http
+        settings = http_settings(config, environ, Words(language_of(environ)).of)
         if settings.tokens_env is None and settings.issuer is None:
             unknown = Sentence("a desk for a team needs to know who decides: set http.tokens_env or http.issuer")
             raise ConfigError((unknown,))

@@ -9,11 +9,12 @@ from openai_responses_mcp.adapters.child_process import StderrLines
 from openai_responses_mcp.adapters.http.joining import ClientsOfCallers
 from openai_responses_mcp.adapters.log.line_sink import SilentLogger
 from openai_responses_mcp.commands.serve_http import (
+    ConfigError,
     checked_tokens,
     http_options,
+    http_settings,
     serve_until_stopped,
 )
-from openai_responses_mcp.config.loading import ConfigError, Flags, load
 from openai_responses_mcp.domain.ports import Transport
 from openai_responses_mcp.domain.usage import CallerLimits
 from openai_responses_mcp.gate.errors import AgentsError
@@ -49,7 +50,7 @@ async def guard_over_http(
     """Runs until `stopped` is done. Returns the exit code."""
     try:
         http = http_options(over_http.where, over_http.drain, over_http.tls_cert, over_http.tls_key)
-        settings = load(Flags(config=over_http.config), environ).settings.http
+        settings = http_settings(over_http.config, environ)
         tokens = checked_tokens(http, settings, environ)
         rules = await asyncio.to_thread(rules_before_start, options, environ)
         # The tokens of the callers are nothing for the guarded server, nor for the log.
