@@ -24,7 +24,6 @@ from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
 from openai_responses_mcp.gate.clock import LEASE_SECONDS, Presence, timestamp
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
@@ -110,23 +109,8 @@ async def test_a_reason_is_cut_to_what_a_prompt_may_hold(desk: Desk) -> None:
         assert (request.prompt, request.reason) == (prompt, reason)
 
 
-@pytest.mark.parametrize(("run_id", "prompt"), [("r", "?"), ("r" * 128, "x" * 2000)])
-async def test_a_request_just_within_range_is_stored(desk: Desk, run_id: str, prompt: str) -> None:
-    request = await desk.controller.create_approval_request(run_id, ASK, prompt, call=CALL)
-    assert (request.run_id, request.prompt) == (run_id, prompt)
-    assert await desk.controller.pending(run_id) == [request]
-
-
-@pytest.mark.parametrize(("schema", "kept"), [(SCHEMA, SCHEMA), ({}, None)])
-async def test_a_request_keeps_the_schema_that_changed_arguments_have_to_fit(
-    desk: Desk, schema: JsonObject, kept: JsonObject | None
-) -> None:
-    call = replace(CALL, tool=replace(PAY, parameters=schema))
-    request = await desk.controller.create_approval_request("r1", ASK, call=call)
-    assert (await desk.controller.get(request.approval_id)).parameters == kept
-
-
-async def test_each_request_is_announced_once(desk: Desk, clock: FakeClock) -> None:
+async def test_each_request_is_announced_once(desk: Desk, clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "openai_responses_mcp.agents")
     first, second = await desk.ask("c1", "c2")
     assert desk.noticed == [first, second]
     await desk.controller.submit_decision(first.approval_id, "approve")
@@ -134,6 +118,8 @@ async def test_each_request_is_announced_once(desk: Desk, clock: FakeClock) -> N
     assert desk.noticed == [first, second]
     pending = await desk.controller.pending()
     assert desk.noticed == [first, second, *(request for request in pending if request.tool_call_id == "c1")]
+    said = [f"approval {one.approval_id} is waited for, run r1" for one in desk.noticed]
+    assert [line for line in caplog.messages if "is waited for" in line] == said
 
 
 async def test_an_announcement_is_awaited_and_may_fail(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
@@ -165,17 +151,22 @@ async def test_a_request_out_of_range_is_refused(desk: Desk, run_id: str, decisi
     assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
 
 
-async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None:
-    request = await desk.controller.create_approval_request("r1", ASK, "Pay five with sk-0123456789?", call=CALL)
+async def test_a_request_is_stored_with_all_that_the_caller_says_and_without_secrets(desk: Desk) -> None:
+    changed = replace(PAY, parameters=SCHEMA, definition_change='description: "a" is now "sk-0123456789abcdef"')
+    call, reading = replace(CALL, tool=changed), {"files/read": "d1"}
+    own_words = "Pay five with sk-0123456789?"
+    request = await desk.controller.create_approval_request("r1", ASK, own_words, call=call, reading=reading)
     assert request.prompt == "Pay five with ‹sk-…, 13 characters›?"
-    assert (await desk.controller.get(request.approval_id)).request == request
-
-
-async def test_a_request_says_what_changed_in_a_definition(desk: Desk) -> None:
-    call = replace(CALL, tool=replace(PAY, definition_change='description: "a" is now "sk-0123456789abcdef"'))
-    request = await desk.controller.create_approval_request("r1", ASK, call=call)
     assert request.definition_change == 'description: "a" is now "‹sk-…, 19 characters›"'
-    assert (await desk.controller.get(request.approval_id)).request == request
+    record = await desk.controller.get(request.approval_id)
+    assert (record.request, record.parameters, record.reading) == (request, SCHEMA, reading)
+    without = replace(CALL, call_id="c2", tool=replace(PAY, parameters={}))
+    for number, (run_id, prompt) in enumerate([("r", "?"), ("r" * 128, "x" * 2000)]):
+        one = replace(without, call_id=f"c{number}")
+        request = await desk.controller.create_approval_request(run_id, ASK, prompt, call=one)
+        assert (request.run_id, request.prompt) == (run_id, prompt)
+        record = await desk.controller.get(request.approval_id)
+        assert (record.request, record.parameters, record.reading) == (request, None, {})
 
 
 async def test_nothing_of_a_pause_is_stored_before_it_is_opened(desk: Desk) -> None:
@@ -197,12 +188,8 @@ async def test_a_decision_gives_a_token_that_is_not_stored(clock: FakeClock, sql
     assert token.token.encode() not in (tmp_path / "agents.db").read_bytes()
     record = await desk.controller.get(request.approval_id)
     assert (record.request.status, record.request.comment) == ("approved", "fine, ‹sk-…, 13 characters›")
-
-
-async def test_a_second_decision_is_refused(desk: Desk) -> None:
-    request, _ = await desk.decided("deny")
-    assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
-    assert (await desk.controller.get(request.approval_id)).request.status == "denied"
+    assert await code_of(desk.controller.submit_decision(request.approval_id, "deny")) == "AGENTS-E-APPROVAL-INVALID"
+    assert (await desk.controller.get(request.approval_id)).request.status == "approved"
 
 
 @pytest.mark.parametrize("approval_id", ["", "nobody", "x" * 129, None])
@@ -296,14 +283,12 @@ async def test_a_good_token_is_used_once(desk: Desk) -> None:
     assert caught.value.details == {"reason": "used"}
 
 
-@pytest.mark.parametrize(("token", "run_id"), [("wrong", "r1"), ("", "r1"), (None, "r1"), (5, "r1")])
-async def test_a_wrong_token_is_refused(desk: Desk, token: str, run_id: str) -> None:
-    assert await desk.token_refusal(token, run_id) == {"reason": "unknown"}
-
-
-async def test_a_token_of_another_run_is_refused(desk: Desk) -> None:
+async def test_a_wrong_token_and_that_of_another_run_are_refused(desk: Desk) -> None:
     _, token = await desk.decided()
-    assert await code_of(desk.controller.check_token(token, "r2")) == "AGENTS-E-RESUME-TOKEN"
+    wrong: list[Any] = ["wrong", "", None, 5]
+    for one in wrong:
+        assert await desk.token_refusal(one, "r1") == {"reason": "unknown"}
+    assert await desk.token_refusal(token, "r2") == {"reason": "unknown"}
     assert (await desk.controller.check_token(token)).request.run_id == "r1"
 
 
@@ -331,7 +316,9 @@ async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk
     (renewed,) = await desk.controller.pending("r1")
     assert refusal == {"reason": "expired", "approval_id": renewed.approval_id}
     assert renewed.approval_id != request.approval_id
+    assert re.fullmatch("apr_[0-9a-f]{32}", renewed.approval_id)
     assert (renewed.tool_call_id, renewed.arguments) == (request.tool_call_id, request.arguments)
+    assert (renewed.comment, renewed.decided_at, renewed.created_at) == (None, None, timestamp(clock.now()))
     fresh = (await desk.controller.submit_decision(renewed.approval_id, "approve")).token
     record = await desk.controller.check_token(fresh, "r1")
     await desk.controller.consume(fresh, record)
@@ -341,28 +328,6 @@ async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk
     again = (await desk.logs.query())[2]
     assert (again.decision, again.comment) == ("pending", "the token expired")
     assert await desk.token_refusal(token) == refusal
-
-
-async def test_an_approval_that_was_not_used_in_time_is_pending_again(desk: Desk, clock: FakeClock) -> None:
-    await desk.decided()
-    assert await desk.controller.pending() == []
-    clock.move(900)
-    (renewed,) = await desk.controller.pending()
-    assert (renewed.tool_call_id, renewed.status) == ("c1", "pending")
-    assert re.fullmatch("apr_[0-9a-f]{32}", renewed.approval_id)
-    assert (renewed.comment, renewed.decided_at, renewed.created_at) == (None, None, timestamp(clock.now()))
-    assert await desk.controller.pending("r1") == [renewed]
-
-
-async def test_every_request_is_in_the_debug_log_also_a_renewed_one(
-    desk: Desk, clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG", "openai_responses_mcp.agents")
-    request, _ = await desk.decided()
-    clock.move(900)
-    (renewed,) = await desk.controller.pending()
-    said = [f"approval {one.approval_id} is waited for, run r1" for one in (request, renewed)]
-    assert [line for line in caplog.messages if "is waited for" in line] == said
 
 
 async def test_what_a_killed_guard_leaves_behind_is_neither_asked_again_nor_waits_without_end(
@@ -574,9 +539,3 @@ async def test_a_guard_that_comes_back_may_use_the_yes_first(desk: Desk) -> None
     await controller.submit_decision(killed, "approve")
     record = await desk.controller.get(killed)
     assert (record.request.status, record.used_at is None) == ("approved", False)
-
-
-async def test_a_request_keeps_the_tools_that_claim_to_read(desk: Desk) -> None:
-    reading = {"files/read": "d1"}
-    request = await desk.controller.create_approval_request("r1", ASK, call=CALL, reading=reading)
-    assert (await desk.controller.get(request.approval_id)).reading == reading

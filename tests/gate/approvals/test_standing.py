@@ -74,22 +74,13 @@ async def test_what_is_allowed_always_is_allowed_in_every_session_with_any_argum
     assert await room.standing.list() == [made]
 
 
-async def test_the_same_arguments_are_those_of_the_request(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True, same_arguments=True)
-    assert await room.standing.find(OTHER_ARGUMENTS, "r1") is None
-    assert await room.standing.find(CALL, "r1") == made
-
-
-async def test_a_session_is_not_another(room: Room) -> None:
-    made = await room.standing.allow(a_record(), session_id="r1")
-    assert await room.standing.find(CALL, "r2") is None
-    assert await room.standing.find(CALL, "r1") == made
-
-
-async def test_another_tool_is_not_allowed(room: Room) -> None:
-    await room.standing.allow(a_record(), always=True)
+async def test_other_arguments_sessions_and_tools_are_not_allowed(room: Room) -> None:
+    made = await room.standing.allow(a_record(), session_id="r1", same_arguments=True)
     for tool in (replace(TOOL, name="files/read"), replace(TOOL, kind="function")):
         assert await room.standing.find(PlannedCall("c1", tool, ARGS), "r1") is None
+    assert await room.standing.find(OTHER_ARGUMENTS, "r1") is None
+    assert await room.standing.find(CALL, "r2") is None
+    assert await room.standing.find(CALL, "r1") == made
 
 
 async def test_its_reason_says_how_long_it_holds_and_for_what(room: Room) -> None:
@@ -109,9 +100,12 @@ async def test_its_reason_says_how_long_it_holds_and_for_what(room: Room) -> Non
 async def test_time_ends_it_and_a_clock_that_is_set_back_does_not_revive_it(room: Room) -> None:
     assert await room.standing.find(CALL, "r0") is None
     made = await room.standing.allow(a_record(), for_seconds=60)
+    newer = await room.standing.allow(a_record("a2", "r9"), for_seconds=65)
     room.clock.move(59)
     assert await room.standing.find(CALL, "r1") == made
     room.clock.move(1)
+    assert await room.standing.find(CALL, "r9") == newer
+    room.clock.move(5)
     assert await room.standing.list() == []
     assert await room.standing.find(CALL, "r2") is None
     room.clock.move(-30)
@@ -148,18 +142,14 @@ async def test_a_changed_definition_in_another_session_is_no_concern_of_this_one
     assert await room.standing.find(CALL, "r1") == made
 
 
-async def test_a_newer_one_takes_over_where_an_older_one_ends(room: Room) -> None:
-    await room.standing.allow(a_record(), for_seconds=60)
-    newer = await room.standing.allow(a_record("a2"), for_seconds=120)
-    room.clock.move(60)
-    assert await room.standing.find(CALL, "r1") == newer
-
-
 async def test_it_is_revoked_once(room: Room) -> None:
     made = await room.standing.allow(a_record(), always=True, comment="fine")
     assert await room.standing.revoke(made.standing_id, "もう要らない") == made
     assert await room.standing.find(CALL, "r1") is None
     assert await code_of(room.standing.revoke(made.standing_id)) == INVALID
+    wrong: list[Any] = ["nobody", "", "x" * 129, None, 7]
+    for one in wrong:
+        assert await code_of(room.standing.revoke(one)) == "AGENTS-E-APPROVAL-NOT-FOUND"
     log = (await room.audit.query())[-1]
     assert (log.event, log.decision, log.comment, log.who) == ("standing_ended", "revoked", "もう要らない", "")
     known = await room.store.get(made.standing_id)
@@ -167,15 +157,14 @@ async def test_it_is_revoked_once(room: Room) -> None:
     assert known.ended_because == "revoked"
 
 
-@pytest.mark.parametrize("wrong", ["nobody", "", "x" * 129, None, 7])
-async def test_what_is_not_there_cannot_be_revoked(room: Room, wrong: Any) -> None:
-    assert await code_of(room.standing.revoke(wrong)) == "AGENTS-E-APPROVAL-NOT-FOUND"
-
-
-async def test_a_comment_on_a_revocation_is_short(room: Room) -> None:
+async def test_one_without_a_comment_has_none_and_a_comment_is_short(room: Room) -> None:
     made = await room.standing.allow(a_record(), always=True)
+    assert (made.comment, made.ended_because) == ("", "")
+    assert re.fullmatch("sta_[0-9a-f]{32}", made.standing_id)
     assert await code_of(room.standing.revoke(made.standing_id, "x" * 2001)) == INVALID
     assert await room.standing.list() == [made]
+    await room.standing.revoke(made.standing_id)
+    assert [log.comment for log in await room.audit.query() if log.event == "standing_ended"] == [""]
 
 
 async def test_the_end_of_a_session_ends_what_was_allowed_for_it(room: Room) -> None:
@@ -228,14 +217,6 @@ def test_a_time_is_from_a_second_to_ten_years() -> None:
         StandingTerms(for_seconds=LONGEST_LIFETIME_SECONDS + 1)
     with pytest.raises(AgentsError, match="Say one: the same arguments, or every tool that reads"):
         StandingTerms(always=True, reads=True, same_arguments=True)
-
-
-async def test_one_without_a_comment_has_none_and_is_named_as_the_log_expects(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True)
-    assert (made.comment, made.ended_because) == ("", "")
-    assert re.fullmatch("sta_[0-9a-f]{32}", made.standing_id)
-    await room.standing.revoke(made.standing_id)
-    assert [log.comment for log in await room.audit.query() if log.event == "standing_ended"] == [""]
 
 
 async def test_one_that_cannot_be_recorded_is_not_made(room: Room) -> None:
@@ -324,7 +305,7 @@ def of_caller(room: Room, caller: str) -> StandingApprovals:
     return StandingApprovals(room.store, room.approvals, room.audit, room.clock, MASKING, caller)
 
 
-async def test_what_one_person_allows_holds_for_that_person_alone(room: Room) -> None:
+async def test_what_one_person_allows_holds_for_that_person_and_what_the_desk_allows_for_everybody(room: Room) -> None:
     alice, bob = of_caller(room, "alice"), of_caller(room, "bob")
     made = await alice.allow(a_record(), always=True)
     assert await alice.find(CALL, "r1") == made
@@ -332,12 +313,9 @@ async def test_what_one_person_allows_holds_for_that_person_alone(room: Room) ->
     assert await room.standing.find(replace(CALL, call_id="c9"), "r3") is None
     await room.audit.settle("r1")
     assert [(log.event, log.who) for log in await room.audit.query("r1")][-1] == ("standing_used", "alice")
-
-
-async def test_what_is_allowed_at_the_desk_holds_for_everybody(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True)
-    assert made.caller is None
-    assert await of_caller(room, "bob").find(CALL, "r1") == made
+    for_all = await room.standing.allow(a_record("a2"), always=True)
+    assert for_all.caller is None
+    assert await bob.find(CALL, "r5") == for_all
 
 
 async def test_it_releases_what_waits_for_the_same_person_at_a_guard_and_is_answered_by_it(room: Room) -> None:

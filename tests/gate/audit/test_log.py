@@ -9,13 +9,14 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, delete, select, update
 
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog, AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLog, Head, first_break, linked
-from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.json_values import digest
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -198,22 +199,8 @@ async def test_what_was_noted_is_written_with_the_next_record_of_its_run(clock: 
     await audit.settle("r1")
     await audit.settle("r2")
     assert [log.run_id for log in await store.query()] == ["r1", "r1", "r2"]
-
-
-async def test_what_was_noted_is_written_before_the_log_is_read(clock: FakeClock) -> None:
-    audit, _ = in_memory(clock)
-    audit.note(an_entry("c1"))
-    assert len(await audit.query()) == 1
-
-
-async def test_what_was_noted_is_not_lost_when_its_record_cannot_be_written(clock: FakeClock) -> None:
-    audit, store = in_memory(clock, "required")
-    audit.note(an_entry("c1"))
-    store.is_broken = True
-    with pytest.raises(StoreUnavailable):
-        await audit.record(an_entry("c1", "started"))
-    store.is_broken = False
-    assert [log.event for log in await audit.query()] == ["decision"]
+    audit.note(an_entry("c2"))
+    assert len(await audit.query()) == 4
 
 
 async def test_what_was_noted_is_handed_over_and_kept_if_it_is_not_written(clock: FakeClock) -> None:
@@ -315,15 +302,6 @@ async def test_a_call_starts_in_the_log_after_what_is_written_late(clock: FakeCl
     assert [log.event for log in await store.query()] == ["decision"]
 
 
-async def test_what_was_noted_is_not_lost_when_its_record_is_there_already(clock: FakeClock) -> None:
-    audit, _ = in_memory(clock)
-    await audit.record(an_entry("c1", "started"))
-    audit.note(an_entry("c1"))
-    with pytest.raises(DuplicateRecord):
-        await audit.record(an_entry("c1", "started"))
-    assert [log.event for log in await audit.query()] == ["started", "decision"]
-
-
 async def test_ids_that_are_masked_alike_stay_different(clock: FakeClock) -> None:
     audit, store = in_memory(clock)
     for number in "12":
@@ -368,6 +346,8 @@ async def test_an_untouched_log_is_intact(office: Office) -> None:
     await office.write(5)
     verification = await office.audit.verify()
     assert (verification.is_intact, verification.records, verification.uncovered) == (True, 5, "")
+    with pytest.raises(AgentsError, match="intact"):
+        await office.audit.accept_loss("just in case")
 
 
 async def test_without_a_head_the_result_says_what_is_not_covered(clock: FakeClock) -> None:
@@ -543,29 +523,18 @@ async def test_acceptances_are_records_of_the_log_itself_each_with_an_id(office:
     assert first.arguments["by"] == ""
 
 
-async def test_there_is_nothing_to_accept_in_an_intact_log(office: Office) -> None:
-    await office.write(2)
-    with pytest.raises(AgentsError, match="intact"):
-        await office.audit.accept_loss("just in case")
-
-
-@pytest.mark.parametrize("reason", ["", "  ", "x" * 2001, None])
-async def test_a_loss_is_accepted_with_a_reason(office: Office, reason: str) -> None:
+async def test_a_loss_is_accepted_with_a_reason_of_1_to_2000_characters(office: Office) -> None:
     await office.write(2)
     spoil_the_head(office)
-    with pytest.raises(AgentsError) as caught:
-        await office.audit.accept_loss(reason)
-    refusal = "AGENTS-E-RUNNER-CONFIG: Say in 1 to 2000 characters why the loss is accepted"
-    assert str(caught.value) == refusal
+    wrong: list[Any] = ["", "  ", "x" * 2001, None]
+    for reason in wrong:
+        with pytest.raises(AgentsError, match="Say in 1 to 2000 characters why the loss is accepted"):
+            await office.audit.accept_loss(reason)
     assert not (await office.audit.verify()).is_intact
-
-
-@pytest.mark.parametrize("reason", ["x", "x" * 2000])
-async def test_the_shortest_and_the_longest_reason_are_taken(office: Office, reason: str) -> None:
-    await office.write(2)
-    spoil_the_head(office)
-    assert (await office.audit.accept_loss(reason)).comment == reason
-    assert (await office.audit.verify()).is_intact
+    for reason in ("x", "x" * 2000):
+        spoil_the_head(office)
+        assert (await office.audit.accept_loss(reason)).comment == reason
+        assert (await office.audit.verify()).is_intact
 
 
 async def test_a_log_is_verified_while_others_write(office: Office) -> None:
@@ -595,13 +564,6 @@ async def test_a_head_that_cannot_be_written_is_a_store_that_fails(tmp_path: Pat
     with pytest.raises(StoreUnavailable, match="head"):
         await audit.record(an_entry())
     assert await audit.query() == []
-
-
-async def test_the_log_cannot_be_read_from_a_store_that_is_gone(clock: FakeClock) -> None:
-    audit, store = in_memory(clock)
-    store.is_broken = True
-    with pytest.raises(StoreUnavailable):
-        await audit.verify()
 
 
 def test_hashes_are_the_same_in_every_version() -> None:
