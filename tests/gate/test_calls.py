@@ -19,13 +19,13 @@ def test_an_incomplete_verdict_cannot_be_made(fields: Any) -> None:
     assert caught.value.code == "AGENTS-E-GATE-EVAL"
 
 
-def test_a_request_says_no_more_than_it_was_given() -> None:
+def test_a_call_request_has_empty_defaults() -> None:
     request = ToolCallRequest("look", "function", {})
     assert (request.user_intent, request.run_id, request.tool_call_id) == ("", "", "")
     assert (request.capability_snapshot, request.tool_catalog, request.target_tool) == (None, (), None)
 
 
-def test_a_tool_says_no_more_than_it_was_given() -> None:
+def test_a_tool_description_has_empty_defaults() -> None:
     tool = ToolDescription("look", "function")
     assert {tool.description, tool.definition_hash, tool.definition_change, tool.directory, tool.origin} == {""}
 

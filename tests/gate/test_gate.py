@@ -234,7 +234,7 @@ BROKEN_JUDGES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("judge", "message"), BROKEN_JUDGES)
-async def test_whatever_is_no_verdict_is_a_refusal(judge: Any, message: str) -> None:
+async def test_a_judge_without_a_valid_verdict_refuses(judge: Any, message: str) -> None:
     failure = await refusal(a_gate(judge))
     assert str(failure).startswith(f"AGENTS-E-GATE-EVAL: {message}")
 

@@ -71,7 +71,7 @@ async def test_rules_see_what_stands_in_several_places_too(rule: Rule, args: dic
     assert await refusal_of(rule, **args)
 
 
-async def test_what_no_rule_speaks_against_passes() -> None:
+async def test_a_call_that_breaks_no_rule_passes() -> None:
     for rule in ("bomb", re.compile("bomb"), lambda _: None, lambda _: True):
         assert await refusal_of(rule, x="a\nb", y=[1, None, {"z": "日本"}]) == ""
 
@@ -169,7 +169,7 @@ def test_joined_rules_keep_their_stages_and_their_order() -> None:
     assert first.joined_by(second) == AgentGuardrails(("i", "j"), ("o", "p"), ("t", "u"))
 
 
-def test_only_guardrails_count_as_such() -> None:
+def test_other_objects_do_not_count_as_guardrails() -> None:
     class Agent:
         guardrails: Any = create_guardrails_template(["x"])
 

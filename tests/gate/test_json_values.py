@@ -38,7 +38,7 @@ def said(content: Any, role: str = "user") -> dict[str, Any]:
         ([said(None)], "null"),
     ],
 )
-def test_all_that_the_user_said_is_looked_at(input: Any, words: str) -> None:
+def test_all_words_of_the_user_are_read(input: Any, words: str) -> None:
     assert words_of(input) == words
 
 

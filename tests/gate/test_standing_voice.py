@@ -133,12 +133,12 @@ async def test_a_standing_approval_answers_for_this_call_and_its_use_is_recorded
     assert (used.tool_name, used.arguments) == ("files/write", {"path": "a"})
 
 
-async def test_without_one_a_human_is_asked() -> None:
+async def test_without_a_standing_approval_a_human_is_asked() -> None:
     for gate in (Room(FakeStandingStore()).gate, SafetyGate(FakeJudge(), FakePolicyStore())):
         assert (await gate.evaluate(None, a_request(), GateContext())).decision == "needs_human"
 
 
-async def test_none_is_looked_for_where_it_could_not_answer() -> None:
+async def test_a_standing_approval_is_not_used_where_it_could_not_answer() -> None:
     room = Room(FakeStandingStore(ALWAYS), FakeJudge(ASK))
     await room.gate.evaluate(None, a_request(), GateContext())
     await room.gate.evaluate(None, a_request(), GateContext(require_human_approval=True))

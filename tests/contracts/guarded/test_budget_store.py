@@ -35,7 +35,7 @@ async def test_what_is_allowed_never_becomes_less(store: BudgetStore) -> None:
     assert await store.read("day") == (3, 30)
 
 
-async def test_of_many_who_spend_at_once_none_is_lost(store: BudgetStore) -> None:
+async def test_concurrent_spending_loses_nothing(store: BudgetStore) -> None:
     await within(asyncio.gather(*(store.spend("day", 1) for _ in range(20))))
     assert await store.read("day") == (20, 0)
 

@@ -60,7 +60,7 @@ async def test_an_error_of_the_server_is_a_rejection(make: Make, behaviour: str)
     assert await reason_of(make(behaviour)) == "rejected"
 
 
-async def test_a_call_of_which_nothing_is_known_is_broken(make: Make) -> None:
+async def test_a_call_with_an_unknown_outcome_is_broken(make: Make) -> None:
     assert await reason_of(make("dies")) == "broken"
 
 

@@ -98,7 +98,7 @@ def test_links_are_followed(make: Make, root: str) -> None:
         "a\0b",
     ],
 )
-def test_what_servers_may_read_otherwise_is_in_doubt(make: Make, root: str, path: str) -> None:
+def test_paths_that_servers_may_read_differently_are_in_doubt(make: Make, root: str, path: str) -> None:
     links = {"back": "notes/deep", "ring": "ring", "process": "/proc/self/cwd"}
     paths = make({f"{root}/home/{name}": target for name, target in links.items()})
     assert paths.resolved(path.replace("ROOT", root), f"{root}/server") is None

@@ -31,6 +31,6 @@ def test_a_pattern_matches_the_whole_text(patterns: Patterns, pattern: str, text
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a)|(?:b", "*", "a{2,1}"])
-def test_what_is_no_pattern_is_refused(patterns: Patterns, pattern: str) -> None:
+def test_an_invalid_pattern_is_refused(patterns: Patterns, pattern: str) -> None:
     with pytest.raises(ValueError, match=r"^is not a pattern that can be used: \w"):
         patterns.compile(pattern)

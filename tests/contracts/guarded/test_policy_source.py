@@ -50,22 +50,16 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
     return FakeStage() if request.param == "fake" else FileStage(tmp_path / "policy.yaml")
 
 
-def test_a_source_has_a_policy_from_the_start(stage: Stage) -> None:
+def test_a_policy_stays_the_same_object_until_it_changes_and_a_change_is_seen_at_once(stage: Stage) -> None:
     assert stage.source.current() == Policy(profile="strict")
-
-
-def test_an_unchanged_policy_is_the_same_object(stage: Stage) -> None:
     assert stage.source.current() is stage.source.current()
-
-
-def test_a_change_is_seen_at_once(stage: Stage) -> None:
     profiles: list[ProfileName] = ["fast", "balanced", "strict", "fast"]
     for profile in profiles:
         stage.say(profile)
         assert stage.source.current().profile == profile
 
 
-def test_what_is_of_no_use_leaves_the_last_good_policy_in_force(stage: Stage) -> None:
+def test_an_unusable_file_leaves_the_last_good_policy_in_force(stage: Stage) -> None:
     stage.say("fast")
     assert stage.source.current().profile == "fast"
     stage.spoil()

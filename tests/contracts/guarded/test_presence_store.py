@@ -73,7 +73,7 @@ async def test_any_text_can_be_stored(store: PresenceStore) -> None:
         assert await store.renewed_since(MOMENT) == [presence]
 
 
-async def test_who_stays_renews_the_lease_and_leaves_in_the_end(store: PresenceStore) -> None:
+async def test_a_lease_is_renewed_until_its_owner_leaves(store: PresenceStore) -> None:
     clock, sleeps = FakeClock(), asyncio.Queue[float]()
 
     async def sleep(seconds: float) -> None:

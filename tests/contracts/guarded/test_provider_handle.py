@@ -26,20 +26,11 @@ async def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         yield get_provider("ollama")
 
 
-async def test_a_provider_knows_its_name(provider: ProviderHandle) -> None:
+async def test_a_provider_lists_its_models_and_gives_one_by_name_or_by_configuration(provider: ProviderHandle) -> None:
     assert provider.name == "ollama"
-
-
-async def test_the_list_says_where_it_comes_from(provider: ProviderHandle) -> None:
     models = await within(provider.list_models())
     assert (list(models), models.source, models.reason) == (["one", "two"], "live", None)
-
-
-async def test_a_model_is_had_by_name_or_as_it_is_configured(provider: ProviderHandle) -> None:
     assert provider.get_model() is not None
     assert provider.get_model("two") is not None
-
-
-async def test_a_name_that_is_none_is_refused(provider: ProviderHandle) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-PROVIDER-CONFIG"):
         provider.get_model("")

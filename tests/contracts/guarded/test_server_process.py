@@ -76,5 +76,5 @@ async def test_ending_closes_its_input_first(make: Maker) -> None:
     assert await within(make.reading().end()) == 0
 
 
-async def test_one_that_minds_nothing_is_killed(make: Maker) -> None:
+async def test_a_process_that_ignores_signals_is_killed(make: Maker) -> None:
     assert await within(make.stubborn().end()) == 137

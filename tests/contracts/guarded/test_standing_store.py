@@ -28,14 +28,9 @@ async def test_one_is_read_back_as_it_was_made(store: StandingStore) -> None:
     assert await store.get("s1") == a_standing()
     assert await store.get("s2") == whole
     assert await store.get("s3") is None
-    assert await store.list_standing() == [a_standing(), whole]
-
-
-async def test_one_is_made_once(store: StandingStore) -> None:
-    await store.create(a_standing())
     with pytest.raises(Exception, match="AGENTS-E-LOG-STORE"):
-        await store.create(replace(a_standing(), comment="other"))
-    assert await store.list_standing() == [a_standing()]
+        await store.create(replace(a_standing(), comment="made again"))
+    assert await store.list_standing() == [a_standing(), whole]
 
 
 async def test_those_of_one_tool_are_listed_oldest_first(store: StandingStore) -> None:
@@ -59,7 +54,7 @@ async def test_one_ends_once_and_is_listed_no_more(store: StandingStore) -> None
     assert await store.get("s1") == replace(a_standing(), ended_at=NOW, ended_because="revoked")
 
 
-async def test_of_many_who_end_it_at_once_one_does(store: StandingStore) -> None:
+async def test_of_many_concurrent_ends_one_counts(store: StandingStore) -> None:
     await store.create(a_standing())
     ended = await within(asyncio.gather(*(store.end("s1", NOW, "revoked") for _ in range(8))))
     assert ended.count(True) == 1

@@ -257,13 +257,13 @@ async def test_a_request_that_needs_no_decision_any_more_stays_visible(desk: Des
     assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
 
 
-async def test_what_somebody_has_decided_is_not_closed(desk: Desk) -> None:
+async def test_a_decided_request_is_not_closed(desk: Desk) -> None:
     request, token = await desk.decided()
     assert not await desk.controller.close_undecided(request.approval_id, "withdrawn", "")
     assert (await desk.controller.check_token(token)).request.status == "approved"
 
 
-async def test_what_was_used_in_time_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
+async def test_a_used_decision_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
     _, token = await desk.decided()
     record = await desk.controller.check_token(token)
     await desk.controller.consume(token, record)
@@ -273,7 +273,7 @@ async def test_what_was_used_in_time_is_not_asked_about_again(desk: Desk, clock:
     assert len(await desk.controller.of_pause(record.pause_id)) == 1
 
 
-async def test_a_good_token_is_used_once(desk: Desk) -> None:
+async def test_a_good_token_works_once(desk: Desk) -> None:
     _, token = await desk.decided()
     record = await desk.controller.check_token(token, "r1")
     await desk.controller.consume(token, record)
@@ -330,7 +330,7 @@ async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk
     assert await desk.token_refusal(token) == refusal
 
 
-async def test_what_a_killed_guard_leaves_behind_is_neither_asked_again_nor_waits_without_end(
+async def test_requests_of_a_killed_guard_are_not_asked_again_and_do_not_wait_for_ever(
     desk: Desk, clock: FakeClock
 ) -> None:
     requests = [
@@ -442,7 +442,7 @@ async def test_a_change_in_the_store_after_the_decision_breaks_the_seal(desk: De
     assert (await desk.token_refusal(token))["reason"] == "changed"
 
 
-async def test_what_a_human_said_is_kept_without_secrets(desk: Desk) -> None:
+async def test_the_response_of_a_human_is_stored_without_secrets(desk: Desk) -> None:
     (request,) = await desk.ask()
     await desk.controller.respond(await desk.controller.get(request.approval_id), "use sk-0123456789")
     assert (await desk.controller.get(request.approval_id)).human_response == "use ‹sk-…, 13 characters›"
@@ -467,7 +467,7 @@ async def test_a_yes_to_a_call_that_was_given_up_is_kept_for_ten_minutes(desk: D
     assert await code_of(again) == "AGENTS-E-APPROVAL-INVALID"
 
 
-async def test_a_yes_that_is_kept_is_taken_by_one_of_many(desk: Desk) -> None:
+async def test_a_kept_yes_is_used_by_one_of_many(desk: Desk) -> None:
     request = await kept_request(desk)
     await desk.controller.submit_decision(request.approval_id, "approve")
     calls = [replace(CALL, call_id=f"c{number}") for number in range(2, 8)]
@@ -506,7 +506,7 @@ async def test_a_yes_is_kept_when_the_guard_that_asked_is_gone(desk: Desk) -> No
     assert taken.request.approval_id == asked[0].approval_id
 
 
-async def test_a_run_of_an_agent_is_of_no_guard(desk: Desk) -> None:
+async def test_a_run_of_an_agent_belongs_to_no_guard(desk: Desk) -> None:
     killed = (await asked_by_guards(desk))[0].approval_id
     await desk.presence.renew(Presence("r1", "guard", "files", "2026-11-16", "2026-11-16"))
     (request,) = await desk.ask()

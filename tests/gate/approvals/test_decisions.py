@@ -146,7 +146,7 @@ REQUEST = HumanApprovalRequest("apr_1", "r1", "Approve", "May it?", "pending", t
 RECORD = ApprovalRecord(REQUEST, "pause_1", "arguments", "definition", "state")
 
 
-def test_a_seal_is_of_one_token_and_of_everything_that_was_decided() -> None:
+def test_a_seal_covers_the_token_and_the_whole_decision() -> None:
     others = replace(REQUEST, run_id="x"), replace(REQUEST, tool_call_id="x"), replace(REQUEST, tool_name="x")
     seals = [
         seal("token", RECORD, "approved", "later"),
@@ -163,7 +163,7 @@ def test_a_seal_is_of_one_token_and_of_everything_that_was_decided() -> None:
     assert seal("token", RECORD, "approved", "later") == seals[0]
 
 
-def test_a_seal_is_of_what_a_human_made_of_the_call_too() -> None:
+def test_a_seal_covers_changes_by_a_human() -> None:
     said = [
         REQUEST,
         replace(REQUEST, tell_model=True),
@@ -225,7 +225,7 @@ def test_a_lifetime_that_makes_no_sense_is_refused(given: int | None, environ: d
     )
 
 
-def test_a_request_says_nothing_that_was_not_said() -> None:
+def test_requests_and_standing_approvals_have_empty_defaults() -> None:
     facts = asdict(HumanApprovalRequest("a1", "r1", "Approve", "May it?", "pending"))
     said = {name: value for name, value in facts.items() if value}
     asked = {"approval_id": "a1", "run_id": "r1", "required_action": "Approve", "prompt": "May it?"}

@@ -135,7 +135,7 @@ async def test_only_what_was_allowed_for_another_definition_ends_with_a_change(r
     assert await room.standing.list() == []
 
 
-async def test_a_changed_definition_in_another_session_is_no_concern_of_this_one(room: Room) -> None:
+async def test_a_changed_definition_in_another_session_does_not_end_it(room: Room) -> None:
     made = await room.standing.allow(a_record(), session_id="r1")
     changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
     assert await room.standing.find(changed, "r2") is None
@@ -318,7 +318,7 @@ async def test_what_one_person_allows_holds_for_that_person_and_what_the_desk_al
     assert await bob.find(CALL, "r5") == for_all
 
 
-async def test_it_releases_what_waits_for_the_same_person_at_a_guard_and_is_answered_by_it(room: Room) -> None:
+async def test_it_releases_requests_at_guards_that_it_covers(room: Room) -> None:
     waiting = {
         "a1": ("guard_1", "alice", "rule"),
         "a2": ("guard_2", "alice", "profile"),

@@ -129,7 +129,7 @@ async def test_only_what_is_older_moves_and_no_call_is_torn_apart(room: Room) ->
     assert await room.problem() == ""
 
 
-def test_a_call_within_a_call_that_stays_stays_too() -> None:
+def test_a_call_that_overlaps_one_that_stays_stays_too() -> None:
     def log(call: str, hour: int) -> ExecutionLog:
         return ExecutionLog("r", call, f"e{hour}", "", f"2026-11-16T{hour:02}")
 
@@ -328,7 +328,7 @@ async def test_with_another_head_it_is_accepted_there_too(room: Room) -> None:
     assert (await theirs.verify()).is_intact
 
 
-def test_the_end_that_a_head_knows_is_missed_when_it_was_archived_elsewhere() -> None:
+def test_a_head_misses_its_end_when_that_was_archived_with_another_head() -> None:
     first = linked(ExecutionLog("r", "c1", "decision", "allow", "2026"), None)
     second = linked(ExecutionLog("r", "c2", "decision", "allow", "2026"), first)
     head = Head(LogPlace.of(first), LogPlace.of(first), is_confirmed=True)
@@ -410,7 +410,7 @@ def test_every_text_comes_back_from_the_file(tmp_path: Path) -> None:
         "{}\n[1]\n",
     ],
 )
-def test_what_is_no_archive_is_said_so(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_reported(text: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - its text is not shown
         records_in(text)
     (tmp_path / "a").write_text(text)
@@ -447,7 +447,7 @@ async def test_a_made_up_archive_without_a_place_covers_nothing(room: Room) -> N
     assert any("record 2 archives records in the name of somebody without a name" in one for one in found.findings)
 
 
-def test_what_was_carried_over_is_not_found_again() -> None:
+def test_findings_of_archived_records_are_not_repeated() -> None:
     """The contradiction was a finding in the log that it was moved out of."""
     carried = ExecutionLog("r", "c", "started", "started", "")
     assert list(contradictions([], [carried])) == []

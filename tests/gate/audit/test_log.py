@@ -99,7 +99,7 @@ async def test_a_record_is_masked_before_it_is_stored(clock: FakeClock) -> None:
     assert log.timestamp == "2026-11-16T09:00:00.000000+00:00"
 
 
-async def test_what_is_not_said_of_a_call_stays_empty_in_its_record(clock: FakeClock) -> None:
+async def test_facts_that_were_not_given_stay_empty_in_the_record(clock: FakeClock) -> None:
     audit, _ = in_memory(clock)
     await audit.record(AuditEntry("r1", "c1", "decision", "allow"))
     (log,) = await audit.query()
@@ -122,7 +122,7 @@ async def test_records_are_found_by_time_in_any_zone(clock: FakeClock, since: st
 
 
 @pytest.mark.parametrize("since", ["yesterday", "0001-01-01T00:00:00+09:00", 5, "2026-11-16\0"])
-async def test_a_time_that_is_none_is_refused(clock: FakeClock, since: str) -> None:
+async def test_an_invalid_time_is_refused(clock: FakeClock, since: str) -> None:
     audit, _ = in_memory(clock)
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
         await audit.query(since=since)
@@ -189,7 +189,7 @@ async def test_a_record_that_did_arrive_is_not_written_twice(
     assert len(await audit.query()) == 1
 
 
-async def test_what_was_noted_is_written_with_the_next_record_of_its_run(clock: FakeClock) -> None:
+async def test_noted_records_are_written_with_the_next_record_of_their_run(clock: FakeClock) -> None:
     audit, store = in_memory(clock)
     audit.note(an_entry("c1"))
     audit.note(AuditEntry("r2", "d1", "decision", "allow"))
@@ -203,7 +203,7 @@ async def test_what_was_noted_is_written_with_the_next_record_of_its_run(clock: 
     assert len(await audit.query()) == 4
 
 
-async def test_what_was_noted_is_handed_over_and_kept_if_it_is_not_written(clock: FakeClock) -> None:
+async def test_noted_records_are_handed_over_and_kept_if_the_write_fails(clock: FakeClock) -> None:
     audit, store = in_memory(clock)
     audit.note(an_entry("c1"))
 
@@ -230,7 +230,7 @@ async def test_the_mode_is_asked_for_with_every_record(clock: FakeClock) -> None
 
 
 @pytest.mark.parametrize("mode", ["best_effort", "required"])
-async def test_what_is_kept_is_warned_about_and_written_before_the_next_record(
+async def test_kept_records_cause_a_warning_and_are_written_before_the_next_one(
     clock: FakeClock, mode: AuditMode, caplog: pytest.LogCaptureFixture
 ) -> None:
     audit, _ = in_memory(clock, mode)
@@ -249,7 +249,7 @@ async def test_a_prepared_record_is_masked_and_not_written_yet(clock: FakeClock)
     assert [log.event for log in await store.query()] == ["decision"]
 
 
-async def test_what_is_recorded_for_sure_is_written_or_refused(clock: FakeClock) -> None:
+async def test_record_for_sure_writes_or_raises(clock: FakeClock) -> None:
     audit, store = in_memory(clock, "best_effort")
     await audit.record_for_sure(an_entry("c1"))
     store.is_broken = True

@@ -127,7 +127,7 @@ def test_an_acceptance_that_fits_no_log_covers_nothing(changed: dict[str, object
     assert not verification(accepted(story("started"), **changed), None, "").is_intact
 
 
-def test_a_changed_acceptance_is_none() -> None:
+def test_a_changed_acceptance_does_not_count() -> None:
     logs = accepted(story("started"))
     object.__setattr__(logs[-1], "comment", "another")
     assert verification(logs, None, "").first_bad == 2

@@ -234,7 +234,7 @@ KNOWN = KnownTools(
         ),
     ],
 )
-def test_names_that_nothing_has_are_found(rule: dict[str, Any], found: list[str]) -> None:
+def test_unknown_names_are_found(rule: dict[str, Any], found: list[str]) -> None:
     policy = a_policy(rules=[{"decide": "ask", **rule}])
     assert [reason for _, reason in unknown_names(policy, KNOWN)] == found
 

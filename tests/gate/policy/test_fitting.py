@@ -244,7 +244,7 @@ LINKS = {
         "/path/to/back/../.ssh/id",
     ],
 )
-def test_a_path_that_servers_may_read_otherwise_is_in_doubt(value: str) -> None:
+def test_a_path_that_servers_may_read_differently_is_in_doubt(value: str) -> None:
     for glob in ("~/notes/**", "/srv/**", "/**", "a/*"):
         for when in (glob, ["/x/**", glob], {"not": glob}):
             assert fit({"path": when}, {"path": value}, FakePaths(LINKS)) is Fit.DOUBT

@@ -37,7 +37,7 @@ def test_a_profile_that_makes_no_sense_is_refused(name: Any, allow_up_to: Any, r
         PolicyProfile(name, allow_up_to, refuse_from, scopes)
 
 
-def test_limits_reach_from_nothing_alone_to_nothing_refused_and_scopes_may_be_a_list() -> None:
+def test_limits_may_allow_nothing_or_refuse_nothing_and_scopes_may_be_a_list() -> None:
     scopes: Any = ["mcp:*", "*:pay"]
     assert PolicyProfile("fast", 0, 6, scopes).allowed_tool_scopes == ("mcp:*", "*:pay")
 

@@ -211,7 +211,7 @@ LABEL = "‹OPENAI_API_KEY›"
         ({}, {"a": LABEL}, {"a": "sk-1"}, {}),
     ],
 )
-def test_what_was_left_as_it_was_shown_is_what_it_was(
+def test_an_unchanged_label_becomes_the_secret_again(
     changed: dict[str, object], shown: dict[str, object], original: dict[str, object], restored: dict[str, object]
 ) -> None:
     assert with_secrets(changed, shown, original) == restored

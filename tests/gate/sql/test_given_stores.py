@@ -72,7 +72,9 @@ async def test_a_store_that_works_is_used_as_it_is() -> None:
         (DuplicateRecord("there already"), DuplicateRecord),
     ],
 )
-async def test_what_it_raises_gets_a_name_and_loses_its_text(error: Exception, kind: type[AgentsError]) -> None:
+async def test_errors_of_a_foreign_store_get_a_class_of_ours_and_lose_their_text(
+    error: Exception, kind: type[AgentsError]
+) -> None:
     with pytest.raises(AgentsError) as caught:
         await a_store(error).append(LOG)
     assert type(caught.value) is kind
@@ -81,7 +83,7 @@ async def test_what_it_raises_gets_a_name_and_loses_its_text(error: Exception, k
 
 
 @pytest.mark.parametrize("name", PORTS)
-def test_what_is_no_store_is_refused_with_what_it_lacks(name: str) -> None:
+def test_an_object_that_is_not_a_store_is_refused_with_what_it_lacks(name: str) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
         create_runner(safety_agent=FakeJudge(), store="sqlite://", **{name: object()})  # type: ignore[arg-type]
     assert "it lacks" in caught.value.message

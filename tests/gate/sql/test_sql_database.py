@@ -27,7 +27,7 @@ def count_of(url: str) -> int:
     return int(SqlDatabase(url).work_now(lambda c: c.execute(text("SELECT count(*) FROM agents_runs")).scalar_one()))
 
 
-async def test_a_run_that_begins_is_written_with_the_next_thing_that_is(shared_url: str) -> None:
+async def test_a_run_that_begins_is_written_with_the_next_write(shared_url: str) -> None:
     database = SqlDatabase(shared_url)
     await SqlRunStateStore(database).begin(RUN)
     assert count_of(shared_url) == 0
@@ -36,7 +36,7 @@ async def test_a_run_that_begins_is_written_with_the_next_thing_that_is(shared_u
     database.close()
 
 
-async def test_what_waits_goes_on_waiting_when_the_work_that_takes_it_along_fails(shared_url: str) -> None:
+async def test_waiting_work_stays_when_the_transaction_that_includes_it_fails(shared_url: str) -> None:
     database = SqlDatabase(shared_url)
     await SqlRunStateStore(database).begin(RUN)
 
@@ -50,7 +50,7 @@ async def test_what_waits_goes_on_waiting_when_the_work_that_takes_it_along_fail
     assert count_of(shared_url) == 1
 
 
-async def test_a_beginning_that_is_overtaken_changes_nothing(shared_url: str) -> None:
+async def test_a_late_beginning_does_not_overwrite_a_saved_run(shared_url: str) -> None:
     first, second = SqlDatabase(shared_url), SqlDatabase(shared_url)
     await SqlRunStateStore(first).begin(RUN)
     await SqlRunStateStore(second).save(RunRecord("run_1", "done", "Agent", "2026", "2026"))
@@ -62,7 +62,7 @@ async def test_a_beginning_that_is_overtaken_changes_nothing(shared_url: str) ->
 
 
 @pytest.mark.parametrize("is_file", [True, False])
-def test_a_store_that_must_be_there_and_is_not_is_named_and_not_made(tmp_path: Path, is_file: bool) -> None:
+def test_a_missing_store_that_must_exist_is_reported_and_not_created(tmp_path: Path, is_file: bool) -> None:
     url = f"sqlite:///{tmp_path}/typo.db" if is_file else "sqlite://"
     with pytest.raises(StoreUnavailable, match="There is no store"):
         SqlDatabase(url, must_exist=True).work_now(lambda connection: None)

@@ -46,7 +46,7 @@ async def test_a_shared_log_may_have_grown_past_the_head_and_must_contain_it() -
     assert found.problem == "the tail from record 3 was cut, or an old copy was put back"
 
 
-async def test_nothing_is_appended_where_there_is_nothing() -> None:
+async def test_an_empty_batch_appends_nothing() -> None:
     head = FakeHead()
     assert await SqlExecutionLogStore(SqlDatabase(), head).append_all([]) == []
     assert head.read() is None

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,13 @@ def test_the_database_is_private_with_every_form_of_url(tmp_path: Path, form: st
     assert {mode_of(one) for one in tmp_path.iterdir()} == {0o600}
 
 
-def test_an_empty_file_becomes_the_database(tmp_path: Path) -> None:
-    (tmp_path / "agents.db").touch(0o644)
-    use(f"sqlite:///{tmp_path}/agents.db")
-    assert mode_of(tmp_path / "agents.db") == 0o600
+def test_an_empty_file_and_a_database_without_tables_become_the_store(tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch(0o644)
+    with closing(sqlite3.connect(tmp_path / "no tables.db")) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    for name in ("empty.db", "no tables.db"):
+        use(f"sqlite:///{tmp_path}/{name}")
+        assert mode_of(tmp_path / name) == 0o600
 
 
 def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
@@ -89,15 +93,8 @@ def test_the_database_of_something_else_is_refused_and_stays_as_it_is(tmp_path: 
     assert (file.read_bytes(), mode_of(file)) == (before, 0o644)
 
 
-def test_a_database_without_tables_is_used(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "agents.db")
-    connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    use(f"sqlite:///{tmp_path}/agents.db")
-
-
 @pytest.mark.parametrize("kind", ["folder", "pipe"])
-def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+def test_a_folder_or_a_pipe_is_refused_as_a_store(tmp_path: Path, kind: str) -> None:
     place = tmp_path / "place"
     if kind == "folder":
         place.mkdir()
@@ -117,7 +114,7 @@ def test_a_database_that_is_only_read_keeps_its_mode(tmp_path: Path) -> None:
     assert mode_of(file) == 0o644
 
 
-def test_a_file_that_may_not_be_created_is_not(tmp_path: Path) -> None:
+def test_a_file_is_not_created_where_the_url_forbids_it(tmp_path: Path) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-LOG-STORE"):
         use(f"sqlite:///file:{tmp_path}/none.db?mode=rw&uri=true")
     assert list(tmp_path.iterdir()) == []
