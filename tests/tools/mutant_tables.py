@@ -398,6 +398,11 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
             "token, now = secrets.token_urlsafe(32), await self._now()",
         )
     },
+    (
+        "audit.verifying",
+        'for one in log.reasons or in_old_words(log.reason, "allow")',
+        "another text",
+    ): "only the ids are used",
     ("audit.log", '_T = TypeVar("_T")', "another text"): "a name for the type checker",
     ("audit.log", 'moment = _moment(before) or ""', "another text"): "for the type checker; a moment is always given",
     (

@@ -68,7 +68,8 @@ async def test_what_cannot_be_kept_or_does_not_fit_is_refused(given: Any, proble
     with pytest.raises(AgentsError) as caught:
         await checked_changes(a_record(), given, MASKING, SCHEMAS)
     assert str(caught.value).startswith(f"{INVALID}: {problem}")
-    for schema in (None, {}):
+    no_schema: list[Any] = [None, {}]
+    for schema in no_schema:
         assert await code_of(checked_changes(a_record(schema), {**SHOWN, "n": 2}, MASKING, SCHEMAS)) == INVALID
 
 

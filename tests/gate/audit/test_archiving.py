@@ -26,7 +26,7 @@ from openai_responses_mcp.gate.audit.records import (
     linked,
     misfit_of_log,
 )
-from openai_responses_mcp.gate.audit.verifying import contradictions
+from openai_responses_mcp.gate.audit.verifying import contradictions, open_before
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -447,7 +447,9 @@ async def test_a_made_up_archive_without_a_place_covers_nothing(room: Room) -> N
     assert any("record 2 archives records in the name of somebody without a name" in one for one in found.findings)
 
 
-def test_findings_of_archived_records_are_not_repeated() -> None:
+def test_findings_of_archived_records_are_not_repeated_and_odd_ones_are_ignored() -> None:
     """The contradiction was a finding in the log that it was moved out of."""
-    carried = ExecutionLog("r", "c", "started", "started", "")
-    assert list(contradictions([], [carried])) == []
+    rows = [["r", "c", "started", "started"], ["r", "c", "started"], "four", 5]
+    carried = open_before(ExecutionLog("log", "a", LOG_ARCHIVED, "archived", "2026", arguments={"open": rows}))
+    assert carried == [ExecutionLog("r", "c", "started", "started", "")]
+    assert list(contradictions([], carried)) == []
