@@ -128,7 +128,7 @@ MODULES = {
     "audit.archiving": Module(GATE / "audit/archiving.py", (f"{_AUDIT}archiving.py",)),
     "audit.records": Module(
         GATE / "audit/records.py",
-        (*(f"{_AUDIT}{name}.py" for name in ("heads", "log", "archiving")), f"{_CONTRACTS}audit_head.py"),
+        (*(f"{_AUDIT}{name}.py" for name in ("heads", "story", "log", "archiving")), f"{_CONTRACTS}audit_head.py"),
     ),
     "audit.log": Module(
         GATE / "audit/log.py",
@@ -398,6 +398,11 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
             "token, now = secrets.token_urlsafe(32), await self._now()",
         )
     },
+    (
+        "audit.records",
+        "def announce(self, before: LogPlace, end: LogPlace, hash_at: HashAt, archived_to: int = 0) -> None:",
+        "0 to 1",
+    ): "a promise; what keeps it has a default of its own",
     (
         "audit.verifying",
         'for one in log.reasons or in_old_words(log.reason, "allow")',

@@ -76,7 +76,8 @@ def test_records_that_were_announced_and_never_written_leave_the_log_to_others()
     assert found(head, LOGS, is_sole_writer=False) is None
     assert found(head, chain(4, "r2"), is_sole_writer=False) is not None
     first = Head(LogPlace(1, "never written"), BEGINNING)
-    assert found(first, LOGS, is_sole_writer=False) is None
+    for logs in (LOGS, LOGS[2:]):
+        assert found(first, logs, is_sole_writer=False) is None
 
 
 @pytest.mark.parametrize("is_sole_writer", [True, False])
@@ -87,6 +88,7 @@ def test_a_head_is_announced_with_what_it_found(is_sole_writer: bool) -> None:
     inserted = LogFinding(3, "record 3 was inserted after the end of the log")
     assert head == Head(end, before, is_confirmed=False, finding=inserted if is_sole_writer else None)
     assert head.ends == (end, before)
+    assert (head.accepted_to, head.archived_to) == (0, 0)
 
 
 def test_a_head_is_confirmed_at_its_record_and_never_moves_back() -> None:

@@ -155,6 +155,7 @@ def test_what_a_check_says_about_an_accepted_loss() -> None:
     record = ExecutionLog(
         "log", "loss_1", LOSS_ACCEPTED, "accepted", "2026", reason="an old copy", comment="mari", arguments=facts
     )
+    assert LogVerification(True, 1) == verification(story("decision allow"), None, "")
     after = verification([*logs, linked(record, logs[-1])], None, "not covered")
     assert after == LogVerification(
         is_intact=True,
