@@ -103,7 +103,7 @@ def test_windows_do_not_depend_on_the_zone_of_a_clock() -> None:
 
 
 async def test_windows_keep_their_names_in_the_store() -> None:
-    """Else what was used before an update would not count."""
+    """Otherwise amounts used before an update would not count."""
     now = datetime(2026, 11, 16, 23, 0, tzinfo=UTC)
     limits = (
         Limit(1, "calls", "run"),

@@ -1,4 +1,4 @@
-"""The guard when a human's answer is more than yes: told, changed, and how far a yes to a budget reaches."""
+"""Answers other than a plain yes: a denial for the model, changed arguments, a yes to a budget."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ OTHER = PlannedCall("c2", LOOK, {"what": "here"})
 
 
 class Room:
-    """A judge who asks about payments, budgets, and guards of one run before and after its pauses."""
+    """A judge who asks about payments, budgets, and the ledgers of one run before and after its pauses."""
 
     def __init__(self, *limits: Limit) -> None:
         self.judge = FakeJudge()

@@ -1,4 +1,4 @@
-"""What a server may list, what a pin keeps of it, and what it says later."""
+"""Which lists of tools are accepted, what a pin holds, and how a change is shown."""
 
 import pytest
 

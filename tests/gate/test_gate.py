@@ -1,4 +1,4 @@
-"""The rule of the gate, and that it fails closed."""
+"""The rule of the gate, and how it fails closed."""
 
 import asyncio
 import itertools

@@ -22,7 +22,7 @@ RECORD = ExecutionLog("r1", "c1", "approval", "approved", NOW)
 
 
 class Case:
-    """A book, what is behind it, and a way to make its log fail."""
+    """A book and the stores behind it."""
 
     def __init__(self, book: DecisionBook, approvals: ApprovalStore, logs: ExecutionLogStore) -> None:
         self.book = book

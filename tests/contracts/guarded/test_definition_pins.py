@@ -1,4 +1,4 @@
-"""What every memory for approved definitions must do, asked of those in memory, in a file and in a database."""
+"""What every `DefinitionPins` must do: in memory, in a file and in a database."""
 
 import asyncio
 from collections.abc import Callable, Mapping

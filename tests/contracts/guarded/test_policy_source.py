@@ -12,7 +12,7 @@ from tests.agents.fake_policy import FakePatterns, FakePolicySource
 
 
 class Stage(Protocol):
-    """A source, and a hand that changes what is behind it."""
+    """A source, and ways to change the policy behind it."""
 
     source: PolicySource
 
@@ -29,7 +29,7 @@ class FakeStage(Stage):
         self.source.policy = Policy(profile=profile)
 
     def spoil(self) -> None:
-        """What is of no use is not taken over."""
+        """A fake has no unusable file."""
 
 
 class FileStage(Stage):

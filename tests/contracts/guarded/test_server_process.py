@@ -20,7 +20,7 @@ STUBBORN = (
 
 
 class Maker:
-    """A process that exits when its input ends, one that exits with a code, and one that minds nothing."""
+    """A process that exits when its input ends, one that exits with a code, and one that ignores signals."""
 
     def __init__(self, *, is_real: bool) -> None:
         self._is_real = is_real

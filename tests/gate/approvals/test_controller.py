@@ -479,7 +479,7 @@ async def test_a_kept_yes_is_used_by_one_of_many(desk: Desk) -> None:
 
 
 async def asked_by_guards(desk: Desk) -> list[HumanApprovalRequest]:
-    """By two guards of one name, of which the first was killed, and by an older one, whose run has no lease."""
+    """Requests of a killed guard, of a running one with the same name, and of an old version without a lease."""
     asked = [
         await desk.controller.create_approval_request(run_id, ASK, call=CALL, wait_seconds=300)
         for run_id in ("guard_killed", "guard_running", "guard_old")

@@ -98,7 +98,7 @@ class Room:
         )
 
     async def put(self, **facts: Any) -> None:
-        """Somebody writes to the store by hand."""
+        """Tamper with the stored request."""
         record = await self.controller.get("a1")
         self.store._put(replace(record, request=replace(record.request, **facts)))
 

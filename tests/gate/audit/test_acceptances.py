@@ -16,7 +16,7 @@ from tests.agents.fakes import FakeClock
 
 
 class SharedStore:
-    """One database, and a machine of ours with a head of its own."""
+    """One database, shared by machines that each have a head."""
 
     def __init__(self, folder: Path, clock: FakeClock) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ async def store(tmp_path: Path, clock: FakeClock) -> SharedStore:
 
 
 async def a_made_up_acceptance(store: SharedStore) -> None:
-    """What somebody who can write to the store writes by hand."""
+    """As an attacker with access to the store would write it."""
     theirs = SqlExecutionLogStore(store.database)
     logs = await theirs.query()
     facts = {**facts_to_accept(logs, verification(logs, None, "")), "by": "sato"}

@@ -264,7 +264,7 @@ async def test_a_crash_before_the_head_hears_of_it_is_no_finding(room: Room) -> 
 
 
 class HeadOnce(HeadFile):
-    """Is announced what comes, and never hears that it came."""
+    """Gets announcements and no confirmation."""
 
     def confirm(self, record: ExecutionLog) -> None:
         raise StoreUnavailable("killed")
@@ -281,7 +281,7 @@ async def test_two_who_move_at_once_move_once(room: Room) -> None:
             return None
 
         def write(self, records: Sequence[ExecutionLog]) -> None:
-            """Somebody else is quicker."""
+            """Another process is quicker."""
             room.database.work_now(
                 lambda connection: connection.exec_driver_sql("DELETE FROM agents_log WHERE sequence < 3")
             )

@@ -35,7 +35,7 @@ def an_entry(call: str = "c1", event: str = "decision", **fields: str) -> AuditE
 
 
 class Office:
-    """An audit log in a SQLite file with its head beside it, and a hand that can reach into the file."""
+    """An audit log in a SQLite file with its head beside it, and ways to tamper with both."""
 
     def __init__(self, folder: Path, clock: FakeClock) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ def office(tmp_path: Path, clock: FakeClock) -> Office:
 
 
 class SlowLogStore(FakeExecutionLogStore):
-    """Writes what is of `r1` when it may."""
+    """Holds records of `r1` back until it may go on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -261,7 +261,7 @@ async def test_record_for_sure_writes_or_raises(clock: FakeClock) -> None:
 
 
 async def test_a_call_starts_in_the_log_after_the_decisions_that_were_noted_before(clock: FakeClock) -> None:
-    """Two calls of one turn start at once. The first takes the decisions along and is slow."""
+    """Two calls of one turn start at once. The first write includes the decisions and is slow."""
     store = SlowLogStore()
     audit = AuditLog(store, clock, Masking({}))
     for call in ("c1", "c2"):
@@ -368,7 +368,7 @@ DOZEN = chain(12)
 
 
 def breaks(logs: Sequence[ExecutionLog]) -> tuple[int, int]:
-    """Where the log breaks, and where if somebody gives the records new numbers so that no gap is seen."""
+    """Where the log breaks as it is, and with renumbered records that leave no gap."""
     found, renumbered = (
         first_break(one) for one in (logs, [replace(log, sequence=n) for n, log in enumerate(logs, start=1)])
     )
@@ -471,7 +471,7 @@ TAMPERINGS: dict[str, tuple[Tampering, int]] = {
 
 @pytest.fixture(params=TAMPERINGS)
 async def tampered(request: pytest.FixtureRequest, office: Office) -> Office:
-    """Four records, of which somebody has made something else."""
+    """Four records that were tampered with."""
     await office.write(2)
     office.database.close()
     shutil.copy(office.folder / "agents.db", office.folder / "old.db")
@@ -541,7 +541,7 @@ async def test_a_log_is_verified_while_others_write(office: Office) -> None:
     await office.write(3)
 
     class Busy(HeadFile):
-        """Somebody writes each time between two looks at the head."""
+        """Another process writes between any two reads of the head."""
 
         reads = 0
 

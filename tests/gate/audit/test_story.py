@@ -1,4 +1,4 @@
-"""What the records say, and when that cannot be true."""
+"""Contradictions between records, and what an acceptance covers."""
 
 import pytest
 

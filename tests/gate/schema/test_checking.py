@@ -1,4 +1,4 @@
-"""What fits a schema and what does not, with a second opinion, and within a budget whatever was made to take for ever."""
+"""Which values fit a schema, compared with another validator, and within a budget for hostile schemas."""
 
 import asyncio
 import json

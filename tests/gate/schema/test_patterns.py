@@ -1,4 +1,4 @@
-"""Patterns of ECMA-262 on the engine of linear time, and those that it cannot try."""
+"""Patterns of ECMA-262 on the engine of linear time, and those that it cannot read."""
 
 import pytest
 

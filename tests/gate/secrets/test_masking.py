@@ -1,4 +1,4 @@
-"""Secrets out of what is kept or shown, and which fields of a call hold one."""
+"""Hiding secrets in stored and shown texts, and finding the fields of a call that hold one."""
 
 import json
 from typing import Any

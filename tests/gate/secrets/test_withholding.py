@@ -1,4 +1,4 @@
-"""Secrets out of a saved run, and back at their places when it goes on."""
+"""Secrets are taken out of a saved run, and put back when it resumes."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""SQLite files as a process leaves them that was killed in the middle of a write, and a full disk."""
+"""SQLite files as a process killed in the middle of a write leaves them, and a full disk."""
 
 import resource
 import shutil

@@ -1,4 +1,4 @@
-"""Which URLs are understood, which file each means, and what is said about the others."""
+"""Which URLs are understood, which file each means, and the messages for the others."""
 
 import sys
 from pathlib import Path

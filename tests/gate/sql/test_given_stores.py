@@ -1,4 +1,4 @@
-"""Stores of the user's own: complete, and with errors that have a name."""
+"""Stores of the user's own: they must be complete, and their errors are translated."""
 
 from typing import Any
 

@@ -117,7 +117,7 @@ async def test_a_run_goes_on_in_a_store_whose_writer_was_killed(sqlite_url: str,
 
 @pytest.mark.parametrize("pages", [1, 2, 3, 9])
 def test_a_store_that_was_being_made_is_known_at_every_page(file: Path, sqlite_url: str, pages: int) -> None:
-    """The journal of a first write is without pages: the file is cut to what it was."""
+    """The journal of a first write has no pages: SQLite cuts the file to its old size."""
     use(sqlite_url)
     whole = file.read_bytes()
     with closing(sqlite3.connect(file)) as connection:

@@ -1,4 +1,4 @@
-"""The head in a file: what is written where, and what is left alone."""
+"""The head in a file: how it is written, and which files are left alone."""
 
 from pathlib import Path
 

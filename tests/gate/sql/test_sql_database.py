@@ -1,4 +1,4 @@
-"""One database behind all stores: what waits, what must be there, and what its errors become."""
+"""One database behind all stores: waiting work, stores that must exist, old versions, errors."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Nothing is touched that is not ours, and what is ours is its owner's alone."""
+"""Files of other programs stay untouched, and our own can be read by their owner alone."""
 
 import asyncio
 import os
