@@ -1,7 +1,6 @@
-"""What may go wrong around a run, each as a test: what happens, and what must follow."""
+"""What may go wrong around a run, and what must follow."""
 
 import asyncio
-import json
 import re
 import sqlite3
 import subprocess
@@ -14,49 +13,23 @@ import pytest
 from sqlalchemy import text
 
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
-from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.approvals.decisions import seal, token_hash
-from openai_responses_mcp.gate.approvals.models import ApprovalChoice, HumanDecision
+from openai_responses_mcp.gate.approvals.models import ApprovalChoice
+from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import GateDecision
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import digest
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase, journal_mode
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
-from tests.agents.fakes import FakeClock, FakeJudge, code_of, within
+from tests.agents.fakes import ASK, FakeJudge, code_of, within
+from tests.agents.scenes import PAY, Scene
 from tests.tools import kills
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KEY = "sk-live-0123456789abcdef"
-
-
-class Scene:
-    """An agent with one tool that needs a human, and what the tool was called with."""
-
-    def __init__(self, *turns: Any, description: str = "Pay somebody.", **options: Any) -> None:
-        self.ran: list[int] = []
-
-        @tool(risk_level=3, description=description)
-        def pay(amount: int) -> str:
-            self.ran.append(amount)
-            return f"paid {amount}"
-
-        self.agent = Agent(name="Clerk", model=ScriptedModel(*turns), tools=[pay])
-        self.runner: AgentRunner = create_runner(safety_agent=options.pop("judge", FakeJudge()), **options)
-
-    async def paused(self) -> Any:
-        return await within(self.runner.run(self.agent, "go"))
-
-    async def decided(self, decision: HumanDecision = "approve", comment: str | None = None, **more: Any) -> Any:
-        """The paused run, and the token of the decision on its first call."""
-        paused = await self.paused()
-        approval_id = paused.interruptions[0].approval_id
-        return paused, await self.runner.submit_approval(approval_id, decision, comment, **more)
-
-
-PAY = ScriptedCall("pay", {"amount": 5}, "p-1")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -99,7 +72,7 @@ async def test_two_runners_on_one_store_run_an_approved_call_once(shared_url: st
         code_of(second.runner.approve_and_resume(paused.run_id, approval_id, agent=second.agent)),
     )
     assert sorted(codes) == ["", "AGENTS-E-APPROVAL-INVALID"]
-    assert first.ran + second.ran == [5]
+    assert first.ran + second.ran == ["pay 5"]
 
 
 async def test_a_token_of_another_run_or_call_is_refused() -> None:
@@ -110,18 +83,7 @@ async def test_a_token_of_another_run_or_call_is_refused() -> None:
     assert await code_of(scene.runner.resume_run("run_unknown", token.token)) == "AGENTS-E-RESUME-TOKEN"
     assert scene.ran == []
     assert (await within(scene.runner.resume_run(one.run_id, token.token))).output_text == "done"
-    assert scene.ran == [5]
-
-
-@pytest.mark.parametrize(("seconds", "uses"), [(899, 1), (900, 0), (901, 0)])
-async def test_a_token_around_its_time(clock: FakeClock, seconds: int, uses: int) -> None:
-    scene = Scene(PAY, "done", clock=clock)
-    paused, token = await scene.decided()
-    clock.move(seconds)
-    await code_of(scene.runner.resume_run(paused.run_id, token.token))
-    clock.move(-seconds)
-    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
-    assert len(scene.ran) == uses
+    assert scene.ran == ["pay 5"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,32 +94,28 @@ def tampered(url: str, statement: str, **values: Any) -> None:
     SqlDatabase(url).work_now(lambda connection: connection.execute(text(statement), values))
 
 
-def payload_of(url: str) -> dict[str, Any]:
+def payload_in(url: str) -> str:
     row = SqlDatabase(url).work_now(
         lambda connection: connection.execute(text("SELECT payload FROM agents_runs")).one()
     )
-    return dict(json.loads(row.payload))
+    return str(row.payload)
 
 
 def with_payload(url: str, change: Callable[[str], str]) -> None:
     """Change the saved run, and make every hash in the store fit it again."""
-    changed = change(json.dumps(payload_of(url)))
+    changed = change(payload_in(url))
     tampered(url, "UPDATE agents_runs SET payload = :payload", payload=changed)
     tampered(url, "UPDATE agents_approvals SET state_hash = :hash", hash=digest(changed))
 
 
-@pytest.mark.parametrize("when", ["before the decision", "after the decision"])
+@pytest.mark.parametrize("is_decided", [False, True])
 async def test_a_run_that_is_changed_in_the_store_is_refused_even_with_hashes_that_fit(
-    sqlite_url: str, when: str
+    sqlite_url: str, is_decided: bool
 ) -> None:
     scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    is_before = when == "before the decision"
-    for is_changing in (is_before, not is_before):
-        if is_changing:
-            with_payload(sqlite_url, lambda payload: payload.replace('\\"amount\\": 5', '\\"amount\\": 5000'))
-        else:
-            token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided() if is_decided else (await scene.paused(), None)
+    with_payload(sqlite_url, lambda payload: payload.replace('\\"amount\\": 5', '\\"amount\\": 5000'))
+    token = token or await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
     assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
     assert scene.ran == []
 
@@ -165,13 +123,13 @@ async def test_a_run_that_is_changed_in_the_store_is_refused_even_with_hashes_th
 async def test_a_changed_tool_definition_is_refused(sqlite_url: str) -> None:
     scene = Scene(PAY, store=sqlite_url)
     paused, token = await scene.decided()
-    other = Scene("done", description="Pay somebody twice.", store=sqlite_url)
+    other = Scene("done", pays_by="Pay somebody twice.", store=sqlite_url)
     work = other.runner.resume_run(paused.run_id, token.token, agent=other.agent)
     assert await code_of(work) == "AGENTS-E-RESUME-TOKEN"
     assert other.ran == []
     same = Scene("done", store=sqlite_url)
     await within(same.runner.resume_run(paused.run_id, token.token, agent=same.agent))
-    assert same.ran == [5]
+    assert same.ran == ["pay 5"]
 
 
 async def test_a_call_that_is_no_longer_there_is_refused(sqlite_url: str) -> None:
@@ -187,10 +145,8 @@ async def test_a_call_that_is_no_longer_there_is_refused(sqlite_url: str) -> Non
     "change",
     [
         lambda payload: payload.replace('"$schemaVersion": "1.21"', '"$schemaVersion": "99.0"'),
-        lambda payload: payload.replace('"kind": "tools"', '"kind": "handoff"'),
         lambda payload: re.sub('"format": [0-9]+', '"format": 0', payload),
         lambda payload: "not json",
-        lambda payload: "[]",
         lambda payload: payload.replace('"gaps": []', '"gaps": [{}]'),
         lambda payload: payload.replace('"kept"', '"other"'),
     ],
@@ -200,15 +156,14 @@ async def test_a_state_that_cannot_be_read_is_a_named_error_and_spends_nothing(
 ) -> None:
     scene = Scene(PAY, "done", store=sqlite_url)
     paused = await scene.paused()
-    before = json.dumps(payload_of(sqlite_url))
+    before = payload_in(sqlite_url)
     with_payload(sqlite_url, change)
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
         await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert caught.value.details["reason"] == "state_unreadable"
-    tampered(sqlite_url, "UPDATE agents_runs SET payload = :payload", payload=before)
-    tampered(sqlite_url, "UPDATE agents_approvals SET state_hash = :hash", hash=digest(before))
+    with_payload(sqlite_url, lambda _: before)
     result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert (result.output_text, scene.ran) == ("done", [5])
+    assert (result.output_text, scene.ran) == ("done", ["pay 5"])
 
 
 async def test_a_run_that_is_gone_is_refused(sqlite_url: str) -> None:
@@ -321,30 +276,17 @@ def test_a_sqlite_file_is_synced_and_journalled_as_its_version_needs(sqlite_url:
 # 37: keys
 
 
-def contents_of(folder: Path) -> list[str]:
-    return [file.read_bytes().decode("latin-1") for file in folder.iterdir()]
-
-
 async def test_a_key_in_a_paused_run_is_not_stored_and_not_lost(tmp_path: Path, sqlite_url: str) -> None:
-    got: list[str] = []
-
-    @tool(risk_level=3)
-    def use(key: str) -> str:
-        """Use a key."""
-        got.append(key)
-        return "used"
-
-    agent = Agent(name="A", model=ScriptedModel(ScriptedCall("use", {"key": KEY}), "done"), tools=[use])
-    runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
-    paused = await within(runner.run(agent, "go"))
+    scene, other = Scene(ScriptedCall("look", {"what": KEY}), "done", store=sqlite_url), Scene(store=sqlite_url)
+    scene.judge.on("look", ASK)
+    paused = await scene.paused()
     assert KEY.encode() not in (tmp_path / "agents.db").read_bytes()
-    other = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
     approval_id = paused.interruptions[0].approval_id
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
-        await within(other.approve_and_resume(paused.run_id, approval_id, agent=agent))
+        await within(other.runner.approve_and_resume(paused.run_id, approval_id, agent=other.agent))
     assert caught.value.details == {"reason": "secret_withheld"}
-    await within(runner.approve_and_resume(paused.run_id, approval_id))
-    assert got == [KEY]
+    await within(scene.runner.approve_and_resume(paused.run_id, approval_id))
+    assert scene.ran == [f"look {KEY}"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -373,46 +315,28 @@ def troubled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlExec
 
     database.work_now(fill)
     store = SqlExecutionLogStore(database)
-    big = {"x": "y" * 4000}
-    codes = [asyncio.run(code_of(store.append(a_log(number, big)))) for number in range(20)]
+    fillers = [ExecutionLog("r", f"c{n}", "decision", "allow", "2026", arguments={"x": "y" * 4000}) for n in range(20)]
+    codes = [asyncio.run(code_of(store.append(filler))) for filler in fillers]
     assert codes[-1] == "AGENTS-E-LOG-STORE"
     yield store
     database.close()
 
 
-def a_log(number: int, arguments: dict[str, str]) -> Any:
-    from openai_responses_mcp.gate.audit.records import ExecutionLog
-
-    return ExecutionLog("filler", f"c{number}", "decision", "allow", "2026", arguments=arguments)
-
-
 BIG = ScriptedCall("look", {"what": "z" * 8000}, "l-1")
 
 
-def a_looker(ran: list[str]) -> Any:
-    @tool
-    def look(what: str) -> str:
-        """Look at something."""
-        ran.append("looked")
-        return "seen"
-
-    return Agent(name="A", model=ScriptedModel(BIG, "done"), tools=[look])
-
-
 async def test_with_required_a_troubled_store_keeps_the_tool_from_running(troubled: SqlExecutionLogStore) -> None:
-    ran: list[str] = []
-    runner = create_runner(safety_agent=FakeJudge(), store="sqlite://", log_store=troubled, audit="required")
-    assert await code_of(runner.run(a_looker(ran), "go")) == "AGENTS-E-LOG-STORE"
-    assert ran == []
+    scene = Scene(BIG, store="sqlite://", log_store=troubled, audit="required")
+    assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
+    assert scene.ran == []
 
 
 async def test_with_best_effort_a_troubled_store_is_reported_not_hidden(
     troubled: SqlExecutionLogStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ran: list[str] = []
-    runner = create_runner(safety_agent=FakeJudge(), store="sqlite://", log_store=troubled)
-    result = await within(runner.run(a_looker(ran), "go"))
-    assert (result.output_text, ran) == ("done", ["looked"])
+    scene = Scene(BIG, "done", store="sqlite://", log_store=troubled)
+    result = await scene.go()
+    assert (result.output_text, len(scene.ran)) == ("done", 1)
     assert "AGENTS-E-LOG-STORE" in result.extensions
     assert "AGENTS-E-LOG-STORE" in caplog.text
 
@@ -443,19 +367,16 @@ async def test_with_required_the_end_of_a_run_that_cannot_be_stored_is_an_error(
     sqlite_url: str, tmp_path: Path
 ) -> None:
     holder = sqlite3.connect(tmp_path / "agents.db", isolation_level=None, check_same_thread=False)
-    runner = create_runner(safety_agent=FakeJudge(), store=f"{sqlite_url}?timeout=0", audit="required")
-    await within(runner.run(Agent(name="A", model=ScriptedModel("done")), "go"))
+    scene = Scene("done", "done", store=f"{sqlite_url}?timeout=0", audit="required")
+    await scene.go()
     holder.execute("BEGIN EXCLUSIVE")
-    assert await code_of(runner.run(Agent(name="A", model=ScriptedModel("done")), "go")) == "AGENTS-E-LOG-STORE"
+    assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
     holder.close()
 
 
 async def test_a_database_that_is_not_there_is_named() -> None:
-    runner = create_runner(
-        safety_agent=FakeJudge(), store="postgresql://nobody:hush@127.0.0.1:1/none?connect_timeout=2"
-    )
     with pytest.raises(AgentsError, match="AGENTS-E-LOG-STORE") as caught:
-        await within(runner.run(Agent(name="A", model=ScriptedModel("hi")), "go"))
+        await Scene("hi", store="postgresql://nobody:hush@127.0.0.1:1/none?connect_timeout=2").go()
     assert "hush" not in str(caught.value)
     assert caught.value.__cause__ is None
 
@@ -477,30 +398,20 @@ async def test_what_was_tampered_with_stays_a_finding_through_ordinary_runs(sqli
 async def test_a_call_that_was_approved_in_the_store_by_hand_is_named(sqlite_url: str) -> None:
     scene = Scene(PAY, "done", store=sqlite_url)
     paused = await scene.paused()
-    writer = ApprovalStoreWriter(sqlite_url)
-    token = await writer.approve(paused.interruptions[0].approval_id)
-    result = await within(scene.runner.resume_run(paused.run_id, token))
-    assert (result.output_text, scene.ran) == ("done", [5])
+    # An attacker who can write to the store, and knows this library.
+    store, never = SqlApprovalStore(SqlDatabase(sqlite_url)), "2999-01-01T00:00:00.000000+00:00"
+    record = await store.get(paused.interruptions[0].approval_id)
+    assert record is not None
+    binding = seal("mine", record, "approved", never)
+    approval_id = record.request.approval_id
+    assert await store.decide(ApprovalChoice(approval_id, "approved", "", "2026", token_hash("mine"), never, binding))
+    result = await within(scene.runner.resume_run(paused.run_id, "mine"))
+    assert (result.output_text, scene.ran) == ("done", ["pay 5"])
     found = await scene.runner.verify_execution_logs()
     assert not found.is_intact
     assert found.problem == (
         f"call p-1 of {paused.run_id} (function pay) started, and needed a human, and no approval was recorded"
     )
-
-
-class ApprovalStoreWriter:
-    """An attacker who can write to the store, and knows this library."""
-
-    def __init__(self, url: str) -> None:
-        self._store = SqlApprovalStore(SqlDatabase(url))
-
-    async def approve(self, approval_id: str) -> str:
-        record, never = await self._store.get(approval_id), "2999-01-01T00:00:00.000000+00:00"
-        assert record is not None
-        binding = seal("mine", record, "approved", never)
-        choice = ApprovalChoice(approval_id, "approved", "", "2026", token_hash("mine"), never, binding)
-        assert await self._store.decide(choice)
-        return "mine"
 
 
 @pytest.mark.parametrize("audit", ["best_effort", "required"])
@@ -519,7 +430,7 @@ async def test_a_decision_that_cannot_be_recorded_does_not_count(sqlite_url: str
     (tmp_path / "gone").rename(folder)
     await scene.runner.submit_approval(second, "approve")
     await within(scene.runner.resume_run(paused.run_id, token.token))
-    assert sorted(scene.ran) == [5, 6]
+    assert sorted(scene.ran) == ["pay 5", "pay 6"]
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
@@ -537,7 +448,7 @@ async def test_odd_texts_of_judges_people_and_models_are_stored(store_url: str, 
     result = await within(
         scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, comment=odd)
     )
-    assert (result.output_text, scene.ran) == (f"done{odd}", [5])
+    assert (result.output_text, scene.ran) == (f"done{odd}", ["pay 5"])
     assert await code_of(scene.runner.run(scene.agent, "go")) == "AGENTS-E-GATE-DENIED"
     logs = await scene.runner.get_execution_logs()
     assert [log.decision for log in logs if log.event == "decision"] == ["needs_human", "deny"]
