@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from openai_responses_mcp.agents.mcp.gateway import McpClient
-from openai_responses_mcp.agents.providers.settings import ModelList, ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runs.models import RunEvent, RunResult
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import (
@@ -152,25 +151,3 @@ class FakeMcpClient(McpClient):
 
     async def close(self) -> None:
         self.is_closed = True
-
-
-class FakeProvider(ProviderHandle):
-    """Has the models that it was given; a model is its name."""
-
-    def __init__(self, models: ModelList, name: ProviderName = "openai") -> None:
-        self._models = models
-        self._name = name
-        self.asked: list[str | None] = []
-
-    @property
-    def name(self) -> ProviderName:
-        return self._name
-
-    def get_model(self, model: str | None = None) -> str:
-        self.asked.append(model)
-        if model == "":
-            raise AgentsError("AGENTS-E-PROVIDER-CONFIG", "A model's name is not empty")
-        return model or self._models[0]
-
-    async def list_models(self) -> ModelList:
-        return self._models

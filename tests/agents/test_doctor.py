@@ -20,7 +20,7 @@ from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPolicyStore
-from tests.agents.fakes import FakeProvider, within
+from tests.agents.fakes import within
 from tests.agents.mcp.conftest import wild
 from tests.agents.providers.stand_in import KEY, ChatStandIn
 from tests.agents.skills.places import BAD, GOOD
@@ -54,9 +54,10 @@ LIVE = ModelList(["llama", "qwen"])
 
 
 def diagnosis(environ: dict[str, str] | None = None, models: ModelList = LIVE, **parts: Any) -> Diagnosis:
-    return Diagnosis(
-        OLLAMA if environ is None else environ, lambda name: FakeProvider(models, "ollama"), load_skills, **parts
-    )
+    async def list_models(name: str) -> ModelList:
+        return models
+
+    return Diagnosis(OLLAMA if environ is None else environ, list_models, load_skills, **parts)
 
 
 async def lines(report: Any) -> list[str]:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.mcp.gateway import McpGateway as McpGateway
     from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool as hosted_mcp_tool
     from openai_responses_mcp.agents.providers.compat_model import CompatModelProvider as CompatModelProvider
+    from openai_responses_mcp.agents.providers.compat_model import ProviderHandle as ProviderHandle
     from openai_responses_mcp.agents.providers.settings import CompatModelConfig as CompatModelConfig
     from openai_responses_mcp.agents.providers.settings import ModelList as ModelList
-    from openai_responses_mcp.agents.providers.settings import ProviderHandle as ProviderHandle
     from openai_responses_mcp.agents.providers.settings import ProviderName as ProviderName
     from openai_responses_mcp.agents.runner import AgentRunner as AgentRunner
     from openai_responses_mcp.agents.runner import configure as configure
@@ -99,8 +99,8 @@ _PLACES = {
     "agents.doctor": "AgentsStatus DoctorReport Finding",
     "agents.mcp.gateway": "McpGateway",
     "agents.mcp.hosted_server": "hosted_mcp_tool",
-    "agents.providers.compat_model": "CompatModelProvider",
-    "agents.providers.settings": "CompatModelConfig ModelList ProviderHandle ProviderName",
+    "agents.providers.compat_model": "CompatModelProvider ProviderHandle",
+    "agents.providers.settings": "CompatModelConfig ModelList ProviderName",
     "agents.runner": "AgentRunner configure run",
     "agents.runs.models": (
         "Extensions RequestedToolCall ResumeOptions RunEvent RunOptions RunResult RunSummary UsageStats"
@@ -132,7 +132,7 @@ _MODULE_OF = {name: module for module, names in _PLACES.items() for name in name
 # These import without the SDK but cannot work without it, so the import fails if it is missing.
 _NEED_THE_SDK = {*_PLACES["agents.composition"].split(), "configure", "run"}
 
-# Packages of the SDK whose sessions and pipelines run agents by themselves.
+# Packages of the SDK that run agents without passing the gate.
 _PAST_THE_GATE = ("realtime", "voice")
 
 __all__ = sorted(_MODULE_OF)

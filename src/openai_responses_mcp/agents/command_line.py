@@ -1,4 +1,4 @@
-"""`openai-responses-mcp agents doctor`: one line for each thing that has to be right, on stdout; exit 1 when one is not.
+"""`openai-responses-mcp agents doctor`: one line per check on stdout; exit code 1 if a check fails.
 
 agents doctor [--provider NAME] [--store URL] [--audit-head FILE] [--mcp COMMAND|URL]... [--skills FOLDER]... [--json]
 """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.asking import TerminalApprover
 from openai_responses_mcp.agents.doctor import Diagnosis
-from openai_responses_mcp.agents.providers.settings import ProviderHandle, ProviderName, chosen_provider, settings_from
+from openai_responses_mcp.agents.providers.settings import ModelList, ProviderName, chosen_provider, settings_from
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
 from openai_responses_mcp.agents.runs.book import AwaitDecisions, PausedRuns, RunBook
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
@@ -48,6 +48,7 @@ from openai_responses_mcp.gate.secrets.withholding import Withholding
 from openai_responses_mcp.gate.stores import RunStateStore
 
 if TYPE_CHECKING:
+    from openai_responses_mcp.agents.providers.compat_model import ProviderHandle
     from openai_responses_mcp.agents.sdk.tool_traits import SdkFunctionTool, SdkTool
 
 LOG_VARIABLE = "AGENTS_LOG_LEVEL"
@@ -131,7 +132,7 @@ def create_runner(
     ledgers = RunLedgers(gate, log, masking, stores.budgets, clock)
     paused = PausedRuns(engine, book, approvals, ledgers, Withholding(masking))
     finish = FinishRun(paused, book, log, masking, standing)
-    diagnosis = Diagnosis(os.environ, get_provider, load_skills, policies=stores.policies, verify_log=log.verify)
+    diagnosis = Diagnosis(os.environ, _list_models, load_skills, policies=stores.policies, verify_log=log.verify)
     return AgentRunner(
         RunnerParts(
             start=StartRun(engine, book, ledgers, finish),
@@ -155,9 +156,9 @@ async def _no_judge(agent: object, request: object, policy: object) -> GateDecis
 
 
 def apply_log_level(environ: Mapping[str, str]) -> None:
-    """How much this library says through the standard `logging`, under the name `openai_responses_mcp.agents`.
+    """Set the level of the logger `openai_responses_mcp.agents`, if the variable is set.
 
-    Without the variable nothing changes. With it, lines go to stderr unless the program has set up logging.
+    Lines go to stderr unless the program has set up logging.
     """
     written = environ.get(LOG_VARIABLE, "").strip().lower()
     if not written:
@@ -171,9 +172,9 @@ def apply_log_level(environ: Mapping[str, str]) -> None:
 
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
-    """For a look without a runner; the log is checked where a store is named."""
+    """Checks without a runner. The log is checked if a store is named."""
     verify_log = open_desk_parts(store, audit_head).audit.verify if store else None
-    return Diagnosis(os.environ, get_provider, load_skills, verify_log=verify_log)
+    return Diagnosis(os.environ, _list_models, load_skills, verify_log=verify_log)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def skill_registry() -> SkillRegistry:
 async def load_skills(
     dir: str | os.PathLike[str], mode: SkillMode = "function_tool", *, max_skills: int = MOST_SKILLS
 ) -> SkillList:
-    """Every skill below the folder; `.problems` of the list names those that cannot be used."""
+    """Every skill below the folder. `.problems` of the list names those that cannot be used."""
     return await skill_registry().load_from_directory(os.fspath(dir), mode, max_skills)
 
 
@@ -209,7 +210,7 @@ def to_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
 
 
 def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
-    """`skill_list` and `skill_describe`, with which a model looks at the skills."""
+    """`skill_list` and `skill_describe`, for a model to find skills."""
     return cast("list[SdkTool]", skill_registry().to_introspection_tools(skills))
 
 
@@ -217,12 +218,16 @@ def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
 # Models
 
 
-def get_provider(name: str | None = None) -> ProviderHandle:
+def get_provider(name: str | None = None) -> "ProviderHandle":
     """The provider of this name, else the one in AGENTS_MODEL_PROVIDER, with its settings from the environment."""
     settings = settings_from(chosen_provider(name, os.environ), os.environ)
-    from openai_responses_mcp.agents.providers.compat_model import EnvironmentProvider
+    from openai_responses_mcp.agents.providers.compat_model import ProviderHandle
 
-    return EnvironmentProvider(settings)
+    return ProviderHandle(settings)
+
+
+async def _list_models(name: str) -> ModelList:
+    return await get_provider(name).list_models()
 
 
 def list_providers() -> list[ProviderName]:

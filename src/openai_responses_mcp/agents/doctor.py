@@ -1,4 +1,4 @@
-"""What an agent and its surroundings need, checked and reported: provider, store, MCP servers, skills."""
+"""Checks of what agents need: provider, store, MCP servers, skills."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
@@ -8,7 +8,6 @@ from typing import Literal
 from openai_responses_mcp.agents.providers.settings import (
     CHOICE_VARIABLE,
     ModelList,
-    ProviderHandle,
     ProviderSpec,
     chosen_provider,
     settings_from,
@@ -54,7 +53,7 @@ class DoctorReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentsStatus:
-    """`problem` says why provider and model are not known, if they are not."""
+    """`problem` says why the provider is unknown."""
 
     provider: str
     model: str | None
@@ -67,19 +66,19 @@ _LOCAL = ("ollama", "lmstudio")
 
 
 class Diagnosis:
-    """`open_provider` sets a provider up from the environment; without `verify_log` no store is checked."""
+    """Without `verify_log` no store is checked."""
 
     def __init__(
         self,
         environ: Mapping[str, str],
-        open_provider: Callable[[str | None], ProviderHandle],
+        list_models: Callable[[str], Awaitable[ModelList]],
         load_skills: Callable[[str], Awaitable[SkillList]],
         *,
         policies: PolicyStore | None = None,
         verify_log: Callable[[], Awaitable[LogVerification]] | None = None,
     ) -> None:
         self._environ = environ
-        self._open_provider = open_provider
+        self._list_models = list_models
         self._load_skills = load_skills
         self._policies = policies
         self._verify_log = verify_log
@@ -104,11 +103,10 @@ class Diagnosis:
         checks += [self._store()] if self._verify_log is not None else []
         checks += [self._skills(folder) for folder in skills]
         findings = [finding for group in await asyncio.gather(*checks) for finding in group]
-        return DoctorReport(tuple(self._shown(finding) for finding in findings))
-
-    def _shown(self, finding: Finding) -> Finding:
         mask = self._masking.text
-        return Finding(finding.level, mask(finding.what), mask(finding.detail), mask(finding.next_step))
+        return DoctorReport(
+            tuple(Finding(one.level, mask(one.what), mask(one.detail), mask(one.next_step)) for one in findings)
+        )
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -119,12 +117,12 @@ class Diagnosis:
         except AgentsError as exc:
             missing = str(exc.details.get("variable", ""))
             if name is None and missing and not any(map(self._environ.get, (CHOICE_VARIABLE, missing))):
-                # Nothing says that agents are used here: the guard alone needs no provider.
+                # Agents may not be used here at all: the guard needs no provider.
                 step = f"to run agents, set {missing}"
                 return [Finding("warn", "provider", "none is set up, and the guard needs none", step)]
             return [Finding("FAIL", "provider", exc.message, "set the variable in the environment of your program")]
         findings = [Finding("ok", "provider", f"{spec.name} at {settings.config.base_url}")]
-        models = await self._open_provider(spec.name).list_models()
+        models = await self._list_models(spec.name)
         findings.append(_reachability(spec, models))
         findings.append(_model(spec, settings.model, models))
         return findings

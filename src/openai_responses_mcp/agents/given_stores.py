@@ -21,12 +21,12 @@ from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import RunStateStore, Stores
 
 _T = TypeVar("_T")
-# A store may lack these: the ports do them with the other methods.
-_HAVE_A_WAY = ("append_all", "begin", "move_out")
+# The ports implement these with their other methods.
+_OPTIONAL = ("append_all", "begin", "move_out")
 _OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
 
 
-# By their parameters of `create_runner`: the field of `Stores`, and the port.
+# By parameter of `create_runner`: the field of `Stores`, and the port.
 _PORTS: Mapping[str, tuple[str, type]] = {
     "policy_store": ("policies", PolicyStore),
     "approval_store": ("approvals", ApprovalStore),
@@ -40,9 +40,9 @@ _PORTS: Mapping[str, tuple[str, type]] = {
 
 
 def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own: Mapping[str, object]) -> Stores:
-    """The database's stores, with each that was given in the place of ours. Raises what `given` raises.
+    """The stores of the database, each replaced by the one that was given. Raises as `given` does.
 
-    Some without a database for the others would leave those in memory, and lost at the end of the process.
+    Some stores without a database are refused: the others would be in memory, and lost with the process.
     """
     chosen = {name: store for name, store in own.items() if store is not None}
     missing = [name for name in _PORTS if name not in chosen]
@@ -64,7 +64,7 @@ def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own:
 
 def given(store: _T, port: type) -> _T:
     """`AGENTS-E-RUNNER-CONFIG` where the store lacks a method that it must have."""
-    missing = [name for name in _methods_of(port) if not hasattr(store, name) and name not in _HAVE_A_WAY]
+    missing = [name for name in _methods_of(port) if not hasattr(store, name) and name not in _OPTIONAL]
     if missing:
         message = f"{type(store).__name__} is not a complete {port.__name__}: it lacks {', '.join(missing)}"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)

@@ -1,6 +1,6 @@
-"""The runner that users hold: one method for each thing that they can ask for. The work is done in `runs`.
+"""The runner that users call. The work is done in `runs`.
 
-One runner can be configured for code that was written for the SDK and has only its import changed.
+`configure` names the runner for code written for the SDK with only its import changed.
 """
 
 import asyncio
@@ -76,14 +76,16 @@ class AgentRunner:
     def stream_with_raw(
         self, agent: object, input: object, options: RunOptions | None = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """The same, with the SDK's own event next to each; one that callers of `run_stream` do not see is `raw`."""
+        """Each event of the SDK with ours. Those that `run_stream` hides have the type `raw`."""
         return self.events(agent, input, replace(_checked(options), stream=True))
 
     def events(
         self, agent: object, input: object, options: RunOptions, state: object = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """The same; the model is asked for a stream only if `options` say so. The run begins at the SDK's `state`."""
-        extensions = _extensions_of(agent, options)
+        """As `stream_with_raw`, but the model streams only if `options` say so. `state` is a run state of the SDK."""
+        extensions, own = options.extensions or Extensions(), getattr(agent, "extensions", None)
+        if isinstance(own, Extensions):
+            extensions = extensions.joined_by(own)
         if (resume := extensions.resume) is not None:
             wanted = Resumption(None, resume.token, agent, options.sdk, resume.human_response, options.stream)
             return self._asking(self._parts.resume.stream(wanted), wanted)
@@ -93,7 +95,7 @@ class AgentRunner:
     async def _asking(
         self, steps: AsyncGenerator[tuple[object, RunEvent], None], wanted: Resumption
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """The same events. With an approver, the run does not end with its questions."""
+        """Pass the events on. With an approver, ask about interruptions and resume."""
         approver = self._parts.approver
         while True:
             paused: RunResult | None = None
@@ -128,8 +130,8 @@ class AgentRunner:
     ) -> ResumeToken:
         """A denial ends the run; with `tell_model` the model gets the comment, and the run goes on.
 
-        With `arguments`, the call is approved with these instead of its own. They are judged again by every voice, and
-        a human may be asked again.
+        With `arguments`, the call is approved with these instead of its own. They are judged again, and a human may be
+        asked again.
         """
         return await self._parts.approvals.submit_decision(
             approval_id, decision, comment, tell_model=tell_model, arguments=arguments
@@ -138,9 +140,9 @@ class AgentRunner:
     async def resume_run(
         self, run_id: str, token: str | None = None, *, agent: object = None, options: RunOptions | None = None
     ) -> RunResult:
-        """`agent` and `options` are needed only in another process than the one that started the run.
+        """`agent` and `options` are only needed if another process started the run.
 
-        Without a token the decisions are enough: any process that can write to the store can decide.
+        No token is needed: any process that can write to the store can decide.
         """
         return await _result_of(self._parts.resume.stream(_wanted(run_id, token, agent, options)))
 
@@ -154,7 +156,7 @@ class AgentRunner:
         agent: object = None,
         options: RunOptions | None = None,
     ) -> RunResult:
-        """Decide and resume in one step; with other calls of the turn undecided, those come back as interruptions."""
+        """Decide and resume in one step. If other calls of the turn are undecided, return them as interruptions."""
         wanted = _wanted(run_id, None, agent, options)
         decided, waiting = await self._parts.resume.decide(wanted, approval_id, decision, comment)
         if waiting:
@@ -175,7 +177,7 @@ class AgentRunner:
         return self._asking(self._parts.resume.stream(wanted), wanted)
 
     async def wait_for_decision(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
-        """Until everything that the run waits for is decided, here or in another process; then `resume_run`.
+        """Wait until all calls of the pause are decided, here or in another process. Then call `resume_run`.
 
         Not decided in time: `AGENTS-E-APPROVAL-INVALID`.
         """
@@ -208,7 +210,7 @@ class AgentRunner:
         return await self._parts.diagnosis.status(tools)
 
     async def doctor(self, agent: object = None, *, skills: Sequence[str] = ()) -> DoctorReport:
-        """Whether provider, store, folders of skills and the agent's MCP servers are there and answer."""
+        """Check the provider, the store, the skill folders and the agent's MCP servers."""
         servers = [(server.name, server.list_tools) for server in getattr(agent, "mcp_servers", ())]
         return await self._parts.diagnosis.doctor(servers=servers, skills=skills)
 
@@ -243,12 +245,6 @@ async def _result_of(events: AsyncGenerator[tuple[object, RunEvent], None]) -> R
     return result
 
 
-def _extensions_of(agent: object, options: RunOptions | None) -> Extensions:
-    given = (options.extensions if options else None) or Extensions()
-    kept = getattr(agent, "extensions", None)
-    return given.joined_by(kept) if isinstance(kept, Extensions) else given
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The configured runner
 
@@ -257,9 +253,9 @@ _may_approve: list[bool] = []
 
 
 def configure(runner: AgentRunner | None, *, allow_code_approval: bool = False) -> None:
-    """From now on `Runner.run`, `run_sync` and `run_streamed` go through this runner; None takes it away again.
+    """Send `Runner.run`, `run_sync` and `run_streamed` through this runner; None undoes it.
 
-    With `allow_code_approval`, `state.approve(item)` counts as an approval, and is recorded as made by code.
+    With `allow_code_approval`, `state.approve(item)` counts as an approval by code.
     """
     if runner is not None and not isinstance(runner, AgentRunner):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "configure takes a runner made by create_runner")
@@ -290,5 +286,5 @@ def check_code_may_approve() -> None:
 async def run(
     agent: object, input: object, options: RunOptions | None = None, *, runner: AgentRunner | None = None
 ) -> RunResult:
-    """`runner.run(agent, input, options)`, with the configured runner where none is given."""
+    """`runner.run(agent, input, options)`. The default is the configured runner."""
     return await (runner or configured_runner()).run(agent, input, options)

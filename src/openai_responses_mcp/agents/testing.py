@@ -1,4 +1,4 @@
-"""For tests of code that uses this library: a model that gives scripted replies in order and remembers its requests."""
+"""For tests of code that uses this library: a model that plays a script and records its requests."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
@@ -26,7 +26,7 @@ __all__ = ["ModelCall", "ScriptedCall", "ScriptedModel"]
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """A function call that the model shall make."""
+    """A function call for the model to make."""
 
     name: str
     args: JsonObject | str = field(default_factory=dict)
@@ -86,7 +86,15 @@ class ScriptedModel(Model):
         output = self._next(system_instructions, input, tools, output_schema)
         for item in output:
             if isinstance(item, ResponseOutputMessage):
-                yield _delta(item)
+                yield ResponseTextDeltaEvent(
+                    content_index=0,
+                    delta=ItemHelpers.extract_text(item) or "",
+                    item_id=item.id,
+                    logprobs=[],
+                    output_index=0,
+                    sequence_number=0,
+                    type="response.output_text.delta",
+                )
         yield completed(output)
 
     def _next(
@@ -110,15 +118,3 @@ class ScriptedModel(Model):
         if isinstance(part, ScriptedCall):
             return function_call(part.call_id or f"call_{id(self):x}_{self._made}", part.name, part.args)
         return message(part, f"msg_{self._made}") if isinstance(part, str) else part
-
-
-def _delta(item: ResponseOutputMessage) -> ResponseTextDeltaEvent:
-    return ResponseTextDeltaEvent(
-        content_index=0,
-        delta=ItemHelpers.extract_text(item) or "",
-        item_id=item.id,
-        logprobs=[],
-        output_index=0,
-        sequence_number=0,
-        type="response.output_text.delta",
-    )

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from openai_responses_mcp.agents.composition import get_provider
-from openai_responses_mcp.agents.providers.compat_model import CompatModel, EnvironmentProvider
+from openai_responses_mcp.agents.providers.compat_model import CompatModel
 from openai_responses_mcp.agents.providers.settings import PROVIDERS, ProviderName
 from tests.agents.environment import forget_providers
 from tests.agents.providers.stand_in import KEY, ChatStandIn
@@ -40,9 +40,7 @@ async def model_of() -> AsyncIterator[Ask]:
     made: list[CompatModel] = []
 
     def make(name: ProviderName) -> CompatModel:
-        provider = get_provider(name)
-        assert isinstance(provider, EnvironmentProvider)
-        made.append(provider.get_model())
+        made.append(get_provider(name).get_model())
         return made[-1]
 
     yield make

@@ -149,7 +149,7 @@ def test_an_unknown_provider_is_refused() -> None:
 def test_nothing_that_is_shown_holds_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-key")
     provider = get_provider("openai")
-    assert "sk-made-up-key" not in f"{provider} {provider.get_model()} {provider.settings}"  # type: ignore[attr-defined]
+    assert "sk-made-up-key" not in f"{provider} {provider.get_model()} {provider.settings}"
 
 
 def test_openai_itself_is_asked_over_responses_and_everybody_else_over_chat_completions() -> None:

@@ -1,8 +1,8 @@
-"""MCP servers below the gate: how a user describes one, what they say about its tools, and the calls to it.
+"""MCP servers behind the gate: their configuration, the rules for their tools, and calls.
 
-Everything that a server says is data. Its list is checked as a whole before any of it is used, and each tool is pinned
-by a hash of its whole entry, so that a definition which changed after it was approved is seen. A failed call is made
-again only where the user said that the tool may be repeated.
+Everything that a server sends is data. Its list is checked as a whole before any of it is used, and each tool is pinned
+by a hash of its whole entry, which shows a definition that changed after it was approved. A failed call is retried only
+if the user listed the tool as repeatable.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class McpServerHandle:
 
 @dataclass(frozen=True, slots=True)
 class McpRules:
-    """What the user said about a server's tools: whether to ask, how risky they are, which may be repeated."""
+    """The user's rules for a server's tools: whether to ask, how risky they are, which may be retried."""
 
     require_approval: bool = True
     risk_levels: Mapping[str, int] = field(default_factory=dict)
@@ -78,10 +78,9 @@ class McpRules:
 
 
 class McpClient(Protocol):
-    """A connection to one server, opened when it is needed and opened again after it broke.
+    """A connection to one server, opened on first use and reopened after it broke.
 
-    Raises `AGENTS-E-MCP-UNREACHABLE` where no connection can be had and `AGENTS-E-MCP-SCHEMA` where the list cannot be
-    read. A call fails with `AGENTS-E-MCP-EXEC`; its `reason` is `broken` when it is not known whether the tool ran, and
+    Raises `AGENTS-E-MCP-UNREACHABLE` if it cannot connect and `AGENTS-E-MCP-SCHEMA` if the list cannot be read. A call fails with `AGENTS-E-MCP-EXEC`; its `reason` is `broken` when it is not known whether the tool ran, and
     `rejected` when the server answered with an error.
     """
 
@@ -109,7 +108,7 @@ class McpGateway:
         self._capabilities: dict[str, Mapping[str, McpCapability]] = {}
 
     async def register(self, config: McpServerConfig) -> McpServerHandle:
-        """Connect and look. A server of the same name takes the place of the one before."""
+        """Connect and list the tools. Replaces a server of the same name."""
         client = self._open(config)
         try:
             capabilities = await _listed(config.name, client)
@@ -121,7 +120,7 @@ class McpGateway:
         return McpServerHandle(config.name, tuple(capabilities))
 
     def attach(self, server_id: str, client: McpClient, capabilities: Sequence[McpCapability] = ()) -> None:
-        """Take in a server without looking; its client connects when it is first asked."""
+        """Register a server without connecting; its client connects on first use."""
         self._clients[server_id] = client
         self._capabilities[server_id] = {one.name: one for one in capabilities}
 
@@ -129,10 +128,10 @@ class McpGateway:
         return await _listed(server_id, self._client(server_id))
 
     async def call(self, server_id: str, tool: str, args: JsonObject, *, is_repeatable: bool = False) -> object:
-        """What the tool returned. Only for use behind the gate: nothing is checked here but the schema.
+        """Call a tool. Only for use behind the gate: nothing but the schema is checked here.
 
-        The call is made once, or up to twice more if the tool may be repeated and it is not known whether the call ran.
-        Where the tool's schema is known, arguments that do not fit it are not sent.
+        A repeatable tool is retried up to twice if it is unknown whether the call ran. Arguments that do not fit a known
+        schema are not sent.
         """
         client, shown = self._client(server_id), f"{server_id}/{tool}"
         capability = self._capabilities[server_id].get(tool)
@@ -144,7 +143,8 @@ class McpGateway:
                 result = await client.call_tool(tool, args)
             except AgentsError as exc:
                 _logger.debug("mcp call %s failed after %.0f ms", shown, (time.monotonic() - began) * 1000)
-                if not (is_repeatable and _is_unknown(exc)) or repetition == MOST_REPETITIONS:
+                was_answered = exc.details.get("reason") == "rejected"
+                if was_answered or not is_repeatable or repetition == MOST_REPETITIONS:
                     raise
                 await self._sleep(FIRST_PAUSE_SECONDS * 2**repetition)
             else:
@@ -174,15 +174,10 @@ async def _listed(server_id: str, client: McpClient) -> list[McpCapability]:
     return await asyncio.to_thread(checked_capabilities, server_id, await client.list_tools())
 
 
-def _is_unknown(failure: AgentsError) -> bool:
-    """False when the server answered with an error; otherwise the call may or may not have run."""
-    return failure.details.get("reason") != "rejected"
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # How a user describes a server
 
-# Programs that only start what comes after them.
+# Programs that start the program named after them.
 _LAUNCHERS = frozenset(
     {"npx", "uvx", "bunx", "pipx", "uv", "node", "deno", "docker", "python", "python3", "run", "tool"}
 )
@@ -202,7 +197,7 @@ def config_from(server: object, name: str | None, timeout_ms: int) -> McpServerC
         _check_url(url)
     command = (*_words(given.get("command")), *_words(given.get("args"))) if not url else ()
     return McpServerConfig(
-        name=checked_name(name or given.get("name") or (_host_of(url) if url else _program_of(command))),
+        name=checked_name(name or given.get("name") or (urlsplit(url).netloc.lower() if url else _program_of(command))),
         command=command,
         url=url,
         headers=_texts(given.get("headers"), "headers"),
@@ -261,13 +256,8 @@ def _check_url(url: str) -> None:
         raise schema_error("The url of an MCP server may not hold a user name or password; use headers")
 
 
-def _host_of(url: str) -> str:
-    parts = urlsplit(url)
-    return parts.netloc.lower()
-
-
 def _program_of(command: Sequence[str]) -> str:
-    """The program that matters: not the launcher, not its options, without folder, extension, scope and version."""
+    """The name of the program that a launcher starts, without folder, extension, scope and version."""
     words = [PurePath(word).name for word in command if not word.startswith("-")]
     program = next((word for word in words if word.partition(".")[0] not in _LAUNCHERS), words[0] if words else "")
     return program.rpartition("@")[0] or program.removesuffix(".exe").removesuffix(".py").removesuffix(".js")

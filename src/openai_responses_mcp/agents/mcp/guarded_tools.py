@@ -1,4 +1,4 @@
-"""The tools of an agent's MCP servers as the model sees them, with all that the gate has to know about each."""
+"""The tools of an agent's MCP servers as the model sees them, with what the gate needs to know about each."""
 
 import asyncio
 import copy
@@ -53,9 +53,9 @@ async def guarded_mcp_tools(
     kept: DefinitionPins | None = None,
     schemas: SchemaChecker | None = None,
 ) -> list[Tool]:
-    """Every tool of the agent's servers under a unique name, with all that the gate has to know about it.
+    """Every tool of the agent's servers under a unique name, with what the gate needs to know about it.
 
-    `kept` are the pins of a store that outlives the process, for servers without a file for them.
+    `kept` are the pins of a durable store, for servers without a pin file.
     """
     if not agent.mcp_servers:
         return []
@@ -96,7 +96,7 @@ async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapp
 
 
 def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpTool]]]) -> dict[tuple[int, int], str]:
-    """The tool's own name if nothing else has it, else the SDK's name with the server's in front."""
+    """The tool's own name if it is unique, else the SDK's name with the server's in front."""
     taken = [tool.name for tool in agent.tools]
     taken += [one.tool_name if isinstance(one, Handoff) else Handoff.default_tool_name(one) for one in agent.handoffs]
     batches = [(number, server, tools) for number, (server, tools) in enumerate(listed)]
@@ -109,7 +109,7 @@ def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpToo
 
 
 def _fit(name: str) -> str:
-    """What a model's API takes as the name of a tool, with a hash if part of the name gets lost."""
+    """A name that model APIs accept, with a hash if characters were replaced or cut."""
     fitting = re.sub(r"[^A-Za-z0-9_-]", "_", name)
     if fitting == name and len(name) <= LONGEST_TOOL_NAME:
         return name
@@ -146,7 +146,7 @@ def _pins_of(server: MCPServer, kept: DefinitionPins | None) -> DefinitionPins:
 def _pinned(
     made: FunctionTool, server: MCPServer, capability: McpCapability, pins: DefinitionPins, known: Mapping[str, str]
 ) -> FunctionTool:
-    """The tool with what the gate has to know; it remembers the definition with which it is let through."""
+    """The tool with its traits for the gate. Its definition is pinned when the call is allowed."""
     rules = server.rules if isinstance(server, HostedMcpServer) else McpRules(require_approval=False)
     key, pin = f"{shown_name(server)}/{capability.name}", capability.pin
     traits = ToolTraits(
@@ -200,7 +200,7 @@ def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: 
         except AgentsError as exc:
             if exc.details.get("reason") != "rejected":
                 raise
-            # The server answered, so the model may try to do better.
+            # The server answered with an error, so the model may try again.
             return handed_over(str(exc))
 
     return FunctionTool(

@@ -1,4 +1,4 @@
-"""What `hosted_mcp_tool` gives: a server of the SDK that connects by itself and is called inside guarded runs only."""
+"""`hosted_mcp_tool`: an MCP server for the SDK that connects on first use, and is only called in guarded runs."""
 
 import json
 import os
@@ -31,7 +31,7 @@ except ImportError:  # pragma: no cover - Windows has no fcntl
 
 
 class HostedMcpServer(MCPServer):
-    """A server of the SDK that connects by itself; put it into an agent's `mcp_servers` or `tools`."""
+    """A server for an agent's `mcp_servers` or `tools`. It connects on first use."""
 
     def __init__(
         self,
@@ -106,9 +106,8 @@ def hosted_mcp_tool(
 ) -> HostedMcpServer:
     """An MCP server for an agent's `mcp_servers` or `tools`, each of its tools behind the gate.
 
-    `server` is a stdio command, an https URL, a mapping with either, or a server object of the SDK. `name` is what scopes
-    call it. Definitions that were approved are remembered in the file `pins`, else in the runner's store if that outlives
-    the process, else for as long as the process lives.
+    `server` is a stdio command, an https URL, a mapping with either, or a server object of the SDK. `name` is its name in
+    scopes. Approved definitions are kept in the file `pins`, else in the runner's store if that is durable, else in memory.
     """
     rules = McpRules(require_approval, risk_levels or {}, repeatable)
     file = None if pins is None else PinFile(pins)
@@ -120,7 +119,7 @@ def hosted_mcp_tool(
     shown = name or re.sub(r"[/\s]+", "-", shown_name(server))
     seconds = float(getattr(given, "client_session_timeout_seconds", None) or timeout_ms / 1000)
     if getattr(given, "max_retry_attempts", 0):
-        # Only the tools that the user lists may be repeated.
+        # Only the tools that the user lists may be retried.
         given.max_retry_attempts = 0
     is_connected = getattr(given, "session", None) is not None
     make = ConnectedMcpClient(shown, server, seconds) if is_connected else SdkMcpClient(shown, lambda: server, seconds)
@@ -128,7 +127,7 @@ def hosted_mcp_tool(
 
 
 def directory_of(server: MCPServer) -> str:
-    """Where a server that runs here was started; nothing where that is this process's own directory."""
+    """The working directory of a local server; empty if it is this process's own."""
     if isinstance(server, HostedMcpServer):
         return server.directory
     return str(server.params.cwd or "") if isinstance(server, MCPServerStdio) else ""
@@ -174,7 +173,7 @@ class PinFile(DefinitionPins):
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as exc:
-            # Starting over would let a changed definition pass for a new one.
+            # Without its pins, a changed definition would look like a new one.
             message = f"The pinned definitions in {self._path.name} cannot be read; mend or remove the file"
             raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
         return {str(tool): str(pin) for tool, pin in pins.items()}

@@ -1,8 +1,8 @@
-"""A server over stdio that ends with everything it has started.
+"""A stdio server that is stopped together with its child processes.
 
-The SDK's own transport leaves the children of a server alone when the server exits in good order, and reads lines of any
-length. Here the server has a process group, which is ended as a whole, and messages are bounded. Children
-that leave the group on purpose are out of reach. On Windows the SDK's transport does the same with a job object.
+The SDK's own transport leaves a server's children running when the server exits cleanly, and reads lines of any length.
+Here the server has a process group, which is stopped as a whole, and messages are bounded. Children that leave the
+group on purpose are not stopped. On Windows the SDK's transport does the same with a job object.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from openai_responses_mcp.adapters.child_process import ChildProcess
 LONGEST_MESSAGE_BYTES = 32 * 1024 * 1024
 # How long a server has to exit after its input is closed, after SIGTERM and after SIGKILL.
 GRACE_SECONDS = (2.0, 2.0, 2.0)
-# How long what a server said before it exited is still read.
+# How long output is read after the server has exited.
 LAST_WORDS_SECONDS = 0.2
 
 
@@ -48,7 +48,7 @@ class StdioServer(MCPServerStdio):
 
 @asynccontextmanager
 async def streams_of(params: StdioServerParameters) -> AsyncIterator[tuple["_Incoming", "_Outgoing"]]:
-    """Start the server; end it and its children afterwards, also when the caller is cancelled."""
+    """Start the server; stop it and its children afterwards, also if the caller is cancelled."""
     child = ChildProcess(
         [params.command, *params.args],
         {**get_default_environment(), **(params.env or {})},
@@ -73,7 +73,7 @@ async def _close_after_exit(child: ChildProcess, incoming: "_Incoming") -> None:
 
 
 class _Incoming(AbstractAsyncContextManager["_Incoming"]):
-    """Messages of the server, one line each. Anything else is passed on as an error."""
+    """Messages from the server, one per line. Any other line is returned as an error."""
 
     def __init__(self, reader: asyncio.StreamReader, transport: asyncio.ReadTransport) -> None:
         self._reader = reader
@@ -93,7 +93,7 @@ class _Incoming(AbstractAsyncContextManager["_Incoming"]):
         try:
             line = await self._reader.readline()
         except ValueError:
-            # Longer than any message: there is no telling where the next one begins.
+            # Too long: the start of the next message cannot be found.
             line = b""
         if not line:
             raise StopAsyncIteration
@@ -145,7 +145,7 @@ class _Outgoing(AbstractAsyncContextManager["_Outgoing"]):
 
 
 async def _whatever_happens(work: Awaitable[object]) -> None:
-    """Runs to its end even if the caller is cancelled meanwhile: otherwise a process would be left behind."""
+    """Finish the work even if the caller is cancelled; otherwise a process would be left running."""
     task, cancelled = asyncio.ensure_future(work), None
     while not task.done():
         try:
@@ -158,14 +158,14 @@ async def _whatever_happens(work: Awaitable[object]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Did the server answer with an error, or did the transport make the error up because no answer came?
+# Did the server answer with an error, or did the transport raise it because no answer came?
 #
 # Both arrive as the same exception with the same numbers: servers use −32000 for their own errors, and the SDK uses
-# it when a connection breaks. The difference matters. A call that was answered must not be made again; if it
-# was not answered, it is unknown whether it ran. Our own transport marks what came from the server. For the SDK's
-# transports there are only the texts that they use.
+# it when a connection breaks. The difference matters. A call that was answered must not be retried; if it was not
+# answered, it is unknown whether it ran. Our own transport marks errors from the server. The SDK's transports can only be
+# recognised by their texts.
 
-# How errors begin that the SDK makes up, and what they mean.
+# How errors of the SDK's own begin, and what they mean.
 NO_ANSWER: tuple[tuple[int, str, str], ...] = (
     (CONNECTION_CLOSED, "Connection closed", "the connection broke"),
     (CONNECTION_CLOSED, "SSE stream ended", "the connection broke"),
@@ -181,7 +181,7 @@ _ANSWERED = object()
 
 
 def marked_as_answered(message: JSONRPCMessage) -> JSONRPCMessage:
-    """The message of a server; an error that the SDK could have made up gets a mark."""
+    """The message, with a mark if it is an error that the SDK could have raised itself."""
     if not isinstance(message, JSONRPCError) or message.error.code not in _AMBIGUOUS:
         return message
     error = ErrorData(code=message.error.code, message=message.error.message, data=_ANSWERED)

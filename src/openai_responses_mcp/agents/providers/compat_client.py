@@ -1,4 +1,4 @@
-"""The vendor's client for every provider: what it sends, how much it reads, and what its failures become."""
+"""The vendor's client for every provider: what it sends, how much it reads, and how its errors are mapped."""
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
@@ -16,7 +16,7 @@ from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
 
-# A key of a JSON object, never part of what a model says: quotes inside a text are escaped.
+# Never matches the text of a model, where quotes are escaped.
 _IS_LAST = re.compile(
     r'"finish_reason"\s*:\s*"|"type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)"|^\[DONE\]'
 )
@@ -33,8 +33,8 @@ class StreamCutShort(ValueError):
 
 
 async def bound_body(response: httpx2.Response) -> None:
-    """A hook of the HTTP client. Bytes are counted after unpacking: a few kilobytes may become gigabytes."""
-    # Whatever charset the reply names: some names lead to codecs that fail in their own ways.
+    """Hook of the HTTP client. Counts bytes after decompression: a few kilobytes may become gigabytes."""
+    # Not the charset that the reply names: some codecs raise errors of their own.
     response.encoding = "utf-8"
     packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
     response.headers.pop("content-encoding", None)
@@ -59,9 +59,9 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 class WholeStreams:
-    """A decoder of server-sent events that wraps the vendor's: a stream that just stops is no answer.
+    """Wraps the vendor's decoder of server-sent events: raises if a stream ends before its answer does.
 
-    The connection of a provider that crashes, or of a proxy before it, often ends in good order.
+    When a provider crashes, it or its proxy often closes the connection cleanly.
     """
 
     def __init__(self, decoder: Any) -> None:
@@ -77,7 +77,6 @@ class WholeStreams:
 
 
 LONGEST_REASON = 300
-
 
 _CONFIG, _COMPAT, RUNNER_CODE = "AGENTS-E-PROVIDER-CONFIG", "AGENTS-E-COMPAT-UNSUPPORTED", "AGENTS-E-RUNNER"
 
@@ -106,29 +105,26 @@ FAILURES: tuple[tuple[type[Exception], str, str, str], ...] = (
     (ReplyTooLong, RUNNER_CODE, "broken", "sends more than any answer can be; check {base_url_variable}"),
     (ValueError, RUNNER_CODE, "broken", "sent what cannot be read; check {base_url_variable}"),
 )
-"""The first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
+"""The first class that matches is used. ValueError covers JSON and UTF-8 that cannot be decoded."""
 
 
 def failure_from(exc: Exception, config: CompatModelConfig, mask: SecretMask) -> AgentsError:
     if isinstance(exc.__cause__, ReplyTooLong):
-        # The vendor takes it for a connection that failed.
+        # The vendor reports it as a failed connection.
         exc = exc.__cause__
     code, reason, said = next((code, reason, said) for kind, code, reason, said in FAILURES if isinstance(exc, kind))
     status = getattr(exc, "status_code", None)
     detail = mask(str(exc))[:LONGEST_REASON]
-    message = f"{config.provider} {said.format(**_variables(config))}"
+    names = ("key_variable", "base_url_variable", "model_variable")
+    message = f"{config.provider} {said.format(**{name: getattr(config, name) for name in names})}"
     facts = {"provider": config.provider, "reason": reason, **({} if status is None else {"status": status})}
     failure = AgentsError(code, f"{message} ({detail})" if detail else message, details=facts)
     failure.__cause__ = exc if mask(f"{exc!r} {exc}") == f"{exc!r} {exc}" else None
     return failure
 
 
-def _variables(config: CompatModelConfig) -> dict[str, str]:
-    return {name: getattr(config, name) for name in ("key_variable", "base_url_variable", "model_variable")}
-
-
 class _Client(AsyncOpenAI):
-    """Keeps headers that the vendor's own client takes from the environment away from other providers."""
+    """Removes the headers that the vendor's client reads from the environment, unless it talks to OpenAI."""
 
     quirks = Quirks()
     is_for_openai = False
@@ -193,7 +189,7 @@ def _without_keywords(schema: JsonValue, keywords: frozenset[str]) -> JsonValue:
     if not isinstance(schema, dict):
         return schema
     return {
-        # Below `properties` stand names of arguments, which may be anything.
+        # Keys below `properties` are names of arguments, not keywords.
         name: {inner: _without_keywords(part, keywords) for inner, part in value.items()}
         if name in ("properties", "$defs") and isinstance(value, dict)
         else _without_keywords(value, keywords)

@@ -1,8 +1,8 @@
 """The six providers, their models for the SDK and their lists of models, over the OpenAI API as each of them speaks it.
 
-A model checks before anything is sent whether the provider can do what is asked, adapts what can be adapted, and tries
-once more after a timeout unless it streams. Names that a provider would refuse are taken out of the request in
-`compat_client`. What goes wrong on the way becomes an `AgentsError`: `FAILURES` says which.
+Before anything is sent, a model checks whether the provider supports the request, and adapts what it can. It retries
+once after a timeout unless it streams. Fields that a provider would refuse are removed in `compat_client`. Errors become
+an `AgentsError` by the table `FAILURES`.
 """
 
 import asyncio
@@ -40,7 +40,6 @@ from openai_responses_mcp.agents.providers.settings import (
     ListFailure,
     ListSource,
     ModelList,
-    ProviderHandle,
     ProviderName,
     ProviderSettings,
     config_error,
@@ -58,7 +57,7 @@ LONGEST_LIST_BYTES = 8 * 1024 * 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Request:
-    """The arguments of `get_response` and `stream_response`, which take the same."""
+    """The arguments of `get_response` and `stream_response`."""
 
     system_instructions: str | None
     input: str | list[TResponseInputItem]
@@ -201,7 +200,7 @@ class CompatModel(Model):
             return
         except tuple(kind for kind, _, _, _ in FAILURES) as exc:
             failure = failure_from(exc, self.config, self._mask)
-        # Raised out here, so that an error whose text may hold the key is not attached to it.
+        # Raised outside `except`: the vendor's error may hold the key, and would be attached as context.
         raise failure
 
 
@@ -223,8 +222,8 @@ class CompatModelProvider:
         return CompatModel(name, config)
 
 
-class EnvironmentProvider(ProviderHandle):
-    """A provider as the environment describes it at the time it is asked for."""
+class ProviderHandle:
+    """A provider with the settings that the environment had when it was asked for."""
 
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
@@ -237,7 +236,7 @@ class EnvironmentProvider(ProviderHandle):
         return CompatModelProvider().create_model(self.settings.model_name(model), self.settings.config)
 
     async def list_models(self) -> ModelList:
-        """The provider's own list, else the model that is configured, else the one that it has by default."""
+        """The provider's list, else the configured model, else the default."""
         try:
             return ModelList(await live_models(self.settings))
         except ListUnavailable as exc:

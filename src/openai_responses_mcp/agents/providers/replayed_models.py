@@ -55,7 +55,7 @@ def completed(
 
 
 class RequestedCallsModel(Model):
-    """First the calls; when their results are there, the results as the final text."""
+    """Replies with the calls, then with their results as the final text."""
 
     def __init__(self, calls: Sequence[ResponseFunctionToolCall]) -> None:
         self._calls = list(calls)
@@ -71,7 +71,8 @@ class RequestedCallsModel(Model):
         if self._calls and not any(call.call_id in done for call in self._calls):
             return ModelResponse(output=list(self._calls), usage=Usage(), response_id=None)
         mine = [item for item in results if not self._calls or item["call_id"] in {c.call_id for c in self._calls}]
-        text = "\n".join(_as_text(item["output"]) for item in mine)
+        outputs = [item["output"] for item in mine]
+        text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in outputs)
         return ModelResponse(output=[message(text)], usage=Usage(), response_id=None)
 
     async def stream_response(
@@ -101,7 +102,3 @@ class RepeatedModel(Model):
             return
         async for event in self._rest().stream_response(*args, **options):
             yield event
-
-
-def _as_text(output: object) -> str:
-    return output if isinstance(output, str) else json.dumps(output)

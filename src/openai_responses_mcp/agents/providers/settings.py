@@ -1,13 +1,13 @@
-"""The six providers: a table of where each is and what it cannot do, and from the environment the settings of one.
+"""The six providers: a table with the address and limits of each, and the settings of one from the environment.
 
-A quirk is worked around if the outcome is the same or is checked here anyway. Otherwise asking for the feature is
-`AGENTS-E-COMPAT-UNSUPPORTED`. A variable that is missing or wrong is named, and its value never shown.
+A quirk is worked around if the outcome is the same or is checked here anyway. Otherwise using the feature is
+`AGENTS-E-COMPAT-UNSUPPORTED`. Errors name the variable that is missing or wrong, and never show its value.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from openai_responses_mcp.adapters.remote.wire import is_loopback
@@ -19,7 +19,7 @@ ListSource = Literal["live", "configured", "default", "none"]
 
 
 class ModelList(list[str]):
-    """Names of models. Where `source` is not `live`, `reason` says why the provider's own list could not be had."""
+    """Names of models. If `source` is not `live`, `reason` says why the provider's own list is missing."""
 
     def __init__(
         self, models: list[str], source: ListSource = "live", reason: ListFailure | None = None, detail: str = ""
@@ -30,22 +30,9 @@ class ModelList(list[str]):
         self.detail = detail
 
 
-class ProviderHandle(Protocol):
-    """A provider of models, ready to be asked for one."""
-
-    @property
-    def name(self) -> ProviderName: ...
-
-    def get_model(self, model: str | None = None) -> Any:
-        """A model of the SDK, for an agent."""
-        ...
-
-    async def list_models(self) -> ModelList: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """What a provider does with the parts of a request that not everybody understands.
+    """Which parts of a request a provider supports.
 
     `named_tool_choice`: `single_tool` offers that tool alone and asks for any; the outcome is the same. `json_schema`:
     if the provider does not keep to it, the schema goes into the instructions, and the SDK checks the answer.
@@ -66,7 +53,7 @@ NO_QUIRKS = Quirks()
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec:
-    """One line of the table; `default_key` is for servers that want some key and do not look at it."""
+    """One row of the table. `default_key` is for servers that need a key but do not check it."""
 
     name: ProviderName
     base_url_variable: str
@@ -102,7 +89,7 @@ PROVIDERS: Mapping[ProviderName, ProviderSpec] = {
             key_variable="AGENTS_OLLAMA_API_KEY",
             model_variable="AGENTS_OLLAMA_MODEL",
             default_key="ollama",
-            # It reads the request without tool_choice: whether a tool is called is up to the model.
+            # Ignores tool_choice: the model decides whether to call a tool.
             quirks=Quirks(
                 named_tool_choice="unsupported",
                 required_tool_choice=False,
@@ -132,7 +119,7 @@ PROVIDERS: Mapping[ProviderName, ProviderSpec] = {
             model_variable="AGENTS_GEMINI_MODEL",
             default_model="gemini-3.8-flash",
             model_prefix="models/",
-            # Refuses every name in a request or a schema that it does not know.
+            # Refuses unknown fields and schema keywords.
             quirks=Quirks(
                 named_tool_choice="single_tool",
                 strict=False,
@@ -188,7 +175,7 @@ _VERSION = re.compile(r"v[0-9]+[a-z0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class CompatModelConfig:
-    """Where a model is and how to talk to it there."""
+    """The address of a model, and how to talk to it."""
 
     base_url: str
     timeout_ms: int = DEFAULT_TIMEOUT_MS
@@ -215,7 +202,7 @@ class CompatModelConfig:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """One provider, as the environment sets it up."""
+    """A provider with its settings from the environment."""
 
     spec: ProviderSpec
     config: CompatModelConfig
@@ -281,7 +268,7 @@ def timeout_ms_from(environ: Mapping[str, str]) -> int:
 
 
 def completed_base_url(base_url: str, usual: str) -> str:
-    """The address with its usual end added as far as that is missing, unless it names a version already."""
+    """The address with the missing part of its usual path, unless it already names a version."""
     base_url = base_url.rstrip("/")
     there = [part for part in urlsplit(base_url).path.split("/") if part]
     suffix = [part for part in urlsplit(usual).path.split("/") if part]
@@ -302,7 +289,7 @@ def _base_url(spec: ProviderSpec, environ: Mapping[str, str]) -> str:
 
 
 def _value(variable: str, environ: Mapping[str, str]) -> str | None:
-    """What is empty counts as not set."""
+    """None if it is empty or not set."""
     return environ.get(variable, "").strip() or None
 
 

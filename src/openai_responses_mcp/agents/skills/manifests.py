@@ -1,4 +1,4 @@
-"""A skill, and what its text says about it: overview, examples, constraints, tags."""
+"""Skills and their manifests: overview, examples, constraints, tags."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkill(Skill):
-    """A skill as it was found: the instructions for the model (`body`) and the files next to it."""
+    """A skill with its instructions for the model (`body`) and the files next to it."""
 
     name: str = ""
     body: str = ""
@@ -80,9 +80,9 @@ class LoadedSkill(Skill):
 
 
 class SkillList(list[LoadedSkill]):
-    """The skills that were loaded, and in `problems` one error for each that was not.
+    """The loaded skills, and in `problems` one error for each that was not loaded.
 
-    A problem whose `details["level"]` is "warning" is about a skill that was loaded all the same.
+    A problem with the `level` "warning" in its details is about a loaded skill.
     """
 
     def __init__(self, skills: Sequence[LoadedSkill] = (), problems: Sequence[AgentsError] = ()) -> None:
@@ -92,7 +92,7 @@ class SkillList(list[LoadedSkill]):
 
 @dataclass(frozen=True, slots=True)
 class FoundSkill:
-    """A SKILL.md with its text; `place` is where it lies in the folder that was searched."""
+    """A SKILL.md with its text. `place` is its path below the searched folder."""
 
     place: str
     source_path: str
@@ -118,15 +118,13 @@ DEFAULT_INPUT_SCHEMA: JsonObject = {
 
 
 class SkillMetadataExtractor:
-    """What a skill's text says about it."""
-
     def __init__(self, introspection_tools: IntrospectionTools) -> None:
         self._introspection_tools = introspection_tools
 
     def extract_manifest(
         self, descriptor: SkillDescriptor, source_text: str, front_matter: JsonObject | None = None
     ) -> SkillManifest:
-        """Raises `AGENTS-E-SKILL-PARSE` where nothing describes the skill, `AGENTS-E-SKILL-SCHEMA` where an example does not fit."""
+        """Raises `AGENTS-E-SKILL-PARSE` without a description, `AGENTS-E-SKILL-SCHEMA` if an example does not fit."""
         _, body = split_front_matter(source_text)
         sections = sections_of(body)
         overview = _overview(front_matter, sections, body)
@@ -192,7 +190,7 @@ def _examples(sections: list[Section], descriptor: SkillDescriptor) -> list[Skil
 
 
 def _example_from(fence: Fence, number: int, *, takes_text: bool) -> SkillExample | None:
-    """An object with `input`, or an input as it stands; where a skill takes any text, the text of the block."""
+    """An object with `input`, or the input itself. If the skill takes any text, the text of the block."""
     title = fence.title or f"Example {number}"
     try:
         written: JsonValue = json.loads(fence.text) if fence.language == "json" else None

@@ -1,8 +1,7 @@
-"""The text of a SKILL.md, taken apart: front matter, headings in English or Japanese, fenced blocks, lists, names.
+"""Parses the text of a SKILL.md: front matter, headings in English or Japanese, fenced blocks, lists, names.
 
-Pure text in, plain values out; what headings and names mean to a skill is decided in `registry` and `manifests`.
-Headings are only looked for outside fenced blocks, because instructions quote Markdown. The text is not trusted, so
-nothing here takes more than linear time.
+Headings inside fenced blocks are ignored, because instructions quote Markdown. The text is not trusted, so nothing here
+takes more than linear time.
 """
 
 import hashlib
@@ -68,7 +67,7 @@ class Section:
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:
-    """The YAML between two lines of three dashes at the very top, and the rest. One that never ends is all YAML."""
+    """The YAML between two lines of three dashes at the top, and the rest. Without a second line, all is YAML."""
     text = text.removeprefix("\ufeff")
     lines = text.splitlines()
     if not lines or lines[0].rstrip() != "---":
@@ -106,7 +105,7 @@ def first_paragraph(text: str) -> str:
 
 
 def list_items(text: str) -> list[str]:
-    """Bullets and numbered points; where there are none, each line of prose is one."""
+    """Bullets and numbered points, or else the lines of prose."""
     lines = [line for line, is_fenced in _outside_fences(text.splitlines()) if not is_fenced and line.strip()]
     points = [found[1] or found[2] for found in map(_BULLET.fullmatch, lines) if found]
     return points or [line.strip() for line in lines if _heading(line) is None]
@@ -123,7 +122,7 @@ def skill_id_for(name: str) -> str:
 
 
 def tool_name_for(skill_id: str) -> str:
-    """`skill_` and the id in ASCII, with a short hash if part of the id would get lost or the name is taken."""
+    """`skill_` and the id in ASCII, with a short hash if that is not unique or too long."""
     slug = "_".join(re.findall(r"[a-z0-9]+", skill_id))
     name = f"skill_{slug}"
     is_whole = slug == skill_id.replace("-", "_") and slug not in RESERVED_SLUGS
@@ -138,7 +137,7 @@ def tool_name_for(skill_id: str) -> str:
 
 
 def _plain(title: str) -> str:
-    """A heading without numbering, emphasis, additions in brackets and the word schema."""
+    """A heading without numbering, emphasis, brackets and the word schema."""
     if len(title) > LONGEST_KNOWN_HEADING:
         return ""
     title = unicodedata.normalize("NFKC", title).casefold().strip(" *_`:#")
@@ -147,7 +146,7 @@ def _plain(title: str) -> str:
 
 
 def _outside_fences(lines: list[str]) -> Iterator[tuple[str, bool]]:
-    """Every line, and whether it belongs to a fenced block, its two fences included."""
+    """Every line, and whether it belongs to a fenced block (including the fences)."""
     closing: str | None = None
     for line in lines:
         found = _FENCE.fullmatch(line)

@@ -1,7 +1,7 @@
-"""Skills: folders with a SKILL.md, read once, listed, described, and offered to a model as tools.
+"""Skills: folders with a SKILL.md, loaded, listed, described, and offered to a model as tools.
 
-A skill whose file cannot be used is left out and named in `.problems`; the others load. What a skill says about itself,
-such as `allowed-tools`, is shown and never acted upon: only the gate decides what runs.
+A bad skill is left out and named in `.problems`; the others load. `allowed-tools` and the like are kept but have no
+effect: only the gate decides what runs.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class SkillRegistry:
     def describe_skill(
         self, skills: Sequence[Skill], skill_id: str, detail_level: DetailLevel = "summary"
     ) -> SkillManifest:
-        """`full` has everything that is known; `summary` leaves examples and constraints out."""
+        """`summary` leaves out examples and constraints."""
         if detail_level not in get_args(DetailLevel):
             raise AgentsError("AGENTS-E-SKILL-NOT-FOUND", "detail_level is summary or full")
         known = {skill.descriptor.skill_id: skill.manifest for skill in _loaded(skills)}
@@ -95,7 +95,9 @@ class SkillRegistry:
                     message = f"{skill.name} is the name of another skill already: {taken.source_path}"
                     raise AgentsError("AGENTS-E-SKILL-PARSE", message)
                 if len(skill.manifest.overview) > LONGEST_DESCRIPTION:
-                    problems.append(_long_description(one))
+                    shown = f"only the first {LONGEST_DESCRIPTION} characters of its description are shown to a model"
+                    facts = {"level": "warning", "path": one.source_path}
+                    problems.append(AgentsError("AGENTS-E-SKILL-PARSE", f"{one.place}: {shown}", details=facts))
             except AgentsError as exc:
                 details = {**exc.details, "path": one.source_path}
                 problems.append(AgentsError(exc.code, f"{one.place}: {exc.message}", details=details))
@@ -122,7 +124,7 @@ class SkillRegistry:
 
 
 def _schema_under(sections: list[Section], names: frozenset[str], *, is_optional: bool = False) -> JsonObject | None:
-    """The first fenced JSON below one of these headings. An output may be shown by example instead."""
+    """The first fenced JSON below one of these headings. An output may be an example instead of a schema."""
     section = section_named(sections, names)
     fence = next((one for one in section.fences if one.language == "json"), None) if section else None
     if section is None or fence is None:
@@ -158,7 +160,7 @@ def _loaded(skills: object) -> list[LoadedSkill]:
 
 
 def _front_matter(yaml: str) -> JsonObject:
-    # Here, because the reader of YAML takes long to import and not every program loads skills.
+    # Imported here because it is slow, and not every program loads skills.
     from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
 
     try:
@@ -172,17 +174,11 @@ def _front_matter(yaml: str) -> JsonObject:
         if not isinstance(matter.get(key), str) or not matter[key].strip():
             raise AgentsError("AGENTS-E-SKILL-PARSE", f"The front matter needs {key}, a text")
     compatibility = matter.get("compatibility")
-    if compatibility is not None:
-        is_fine = isinstance(compatibility, str) and len(compatibility) <= LONGEST_COMPATIBILITY
-        if not is_fine:
-            message = f"compatibility is a text of at most {LONGEST_COMPATIBILITY} characters"
-            raise AgentsError("AGENTS-E-SKILL-PARSE", message)
+    is_text = isinstance(compatibility, str) and len(compatibility) <= LONGEST_COMPATIBILITY
+    if compatibility is not None and not is_text:
+        message = f"compatibility is a text of at most {LONGEST_COMPATIBILITY} characters"
+        raise AgentsError("AGENTS-E-SKILL-PARSE", message)
     return matter
-
-
-def _long_description(found: FoundSkill) -> AgentsError:
-    message = f"{found.place}: only the first {LONGEST_DESCRIPTION} characters of its description are shown to a model"
-    return AgentsError("AGENTS-E-SKILL-PARSE", message, details={"level": "warning", "path": found.source_path})
 
 
 def _first_title(sections: list[Section]) -> str:

@@ -1,8 +1,7 @@
-"""Skills on disk. Nothing outside the folder is read, not even through links, and depth, number and size are limited.
+"""Finds skills on disk. Nothing outside the folder is read, not even through links. Depth, number and size are limited.
 
-A link that leads to another place in the same folder is not followed, because that place is searched anyway; one that
-leads out is a problem. Files are opened without following a link and checked before they are read, so that a pipe or a
-device cannot make the caller hang.
+A link within the folder is not followed, because its target is searched anyway; a link that leads out is a problem.
+Files are opened without following links and checked before they are read: a pipe or a device could block the caller.
 """
 
 import os
@@ -28,7 +27,7 @@ class _Unreadable(Exception):
 
 @dataclass(slots=True)
 class _Search:
-    """One search through a folder: what it may still look at, and what it has found."""
+    """One search through a folder, with its remaining budget and its results."""
 
     root: Path
     most_skills: int
@@ -52,7 +51,7 @@ class _Search:
             return
         if any(entry.name == SKILL_FILE for entry in entries):
             self._take(folder / SKILL_FILE)
-            # What lies in a skill's folder belongs to the skill.
+            # Everything in a skill's folder belongs to the skill.
             return
         for entry in entries:
             path = Path(entry.path)
@@ -86,12 +85,16 @@ class _Search:
 
 
 def find_skills(folder: str, most_skills: int) -> tuple[list[FoundSkill], list[AgentsError]]:
-    """All skills below the folder, in a stable order, and a problem for each that may not or cannot be read.
+    """All skills below the folder in a stable order, and a problem for each that cannot be read.
 
     No such folder: `AGENTS-E-SKILL-NOT-LOADED`.
     """
-    root = _folder_at(folder)
-    if root is None:
+    try:
+        root = Path(os.path.realpath(folder))
+        is_folder = root.is_dir()
+    except ValueError:  # no folder can have such a name
+        is_folder = False
+    if not is_folder:
         raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", f"There is no folder {folder}", details={"path": str(folder)})
     search = _Search(root, most_skills)
     search.look_into(root, depth=0)
@@ -109,16 +112,8 @@ def read_skill_file(source_path: str, name: str) -> str:
         raise AgentsError("AGENTS-E-SKILL-PARSE", f"{name}: {exc}") from exc
 
 
-def _folder_at(path: str) -> Path | None:
-    try:
-        root = Path(os.path.realpath(path))
-        return root if root.is_dir() else None
-    except ValueError:  # no folder can have such a name
-        return None
-
-
 def _files_of(folder: Path) -> list[str]:
-    """The names of the files next to a SKILL.md that can be asked for; links are not among them."""
+    """The names of the files next to a SKILL.md that a model can ask for, without links."""
     names: list[str] = []
     for path in _walk(folder, MAX_DEPTH):
         if len(names) == MAX_FILES_PER_SKILL:
