@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 def entry_point() -> NoReturn:
-    # An interrupt while the command line is loaded is the end, not a traceback.
+    # An interrupt while the command line loads must not print a traceback.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     from openai_responses_mcp.cli import run_and_leave
 

@@ -35,14 +35,14 @@ _WARNING = "WARNING:"
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
     try:
-        # `agents guard` and the like stand in the configuration of clients.
+        # Client files may still have `agents guard` and the like.
         words = list(arguments[1:] if arguments[:1] == ["agents"] else arguments)
         if words[:2] == ["guard", "doctor"]:
             from openai_responses_mcp.guard.doctor import main as examine_guards
 
             return examine_guards(words[2:], environ)
         if words[:1] == ["guard"]:
-            # Without the other commands of agents: they take long to load, and a client is waiting.
+            # Loads the guard alone: a client is waiting.
             from openai_responses_mcp.guard.command_line import main as guard
 
             return guard(words[1:], environ)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
             with _naming_the_extra("guard"):
                 from openai_responses_mcp.desk.terminal.command_line import main as operate
             return operate(words)
-        # The line that clients start. They wait for it, so it does without the parser.
+        # What clients start. They wait for it, so it skips the parser.
         return _run(Options(stdio=True) if words == ["--stdio"] else parse(words), environ)
     except BadCommandLine as exc:
         _tell(_presentable(_said(exc.args[0], environ), environ), _presentable(exc.paste, environ))
@@ -138,7 +138,7 @@ def _examine(options: Options, environ: Mapping[str, str]) -> int:
     configuration, problems = load_what_can_be_used(_flags(options), environ, partial(_said, environ=environ))
 
     def guarded_lines(folder: str) -> "Iterator[Line]":
-        # Without the extra nothing can be said about policies and stores.
+        # Policies and stores can be checked only with the extra.
         if importlib.util.find_spec("sqlalchemy") is not None:
             from openai_responses_mcp.guard import doctor
 
@@ -234,13 +234,13 @@ def _warn(line: str, environ: Mapping[str, str]) -> None:
 
 
 def _write_stderr(text: str) -> None:
-    """Straight to the descriptor. If that is closed, nothing is written, and the program goes on."""
+    """Write to the descriptor directly. Nothing happens if it is closed."""
     with contextlib.suppress(OSError):
         os.write(2, text.encode("utf-8", "backslashreplace"))
 
 
 def run_and_leave() -> NoReturn:
-    """Run, then leave at once: threads that still import or wait for input must not hold up the end."""
+    """Run and exit at once, without waiting for threads that still import or read."""
     sys.excepthook = _report_crash
     _replace_closed_streams()
     try:
@@ -256,7 +256,7 @@ def run_and_leave() -> NoReturn:
 
 
 def _replace_closed_streams() -> None:
-    """Python has no stream where a descriptor was closed from the start. What is written there is dropped."""
+    """A stream is None if its descriptor was closed at the start. What is written there is dropped."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 -- open until the end

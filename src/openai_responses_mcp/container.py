@@ -1,7 +1,7 @@
 """The second composition root: everything that is loaded after the first reply. Adapters first, use cases after.
 
-What stands before the first reply (`start`) is handed in. One container serves one process, so everything in it is
-shared. Once `is_ending` is set, no question is asked again.
+What `start` has made is passed in. One container serves one process, so everything in it is shared. Once `is_ending` is
+set, nothing is retried.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def calling_rules(settings: Settings) -> CallingRules:
 
 
 def usage_in(store: str, clock: WallClock) -> UsageBook:
-    """In the store at this URL; without one in this process."""
+    """In the store at this URL, or in memory if there is none."""
     if not store:
         return ProcessUsage(clock)
     from openai_responses_mcp.gate.sql.sql_database import SqlDatabase

@@ -1,4 +1,4 @@
-"""The first composition root: what stands before the first reply. What is slow to load comes after it, in `container`."""
+"""The first composition root: what the first reply needs. Slow imports come after it, in `container`."""
 
 import asyncio
 import sys
@@ -33,10 +33,9 @@ class Basis(NamedTuple):
         is_ending: asyncio.Event | None = None,
         is_over_http: bool = False,
     ) -> "Container":
-        """Imports everything that is slow to import. `owns_process`: what libraries log is taken over, too.
+        """Does the slow imports. `owns_process`: what libraries log is captured, too.
 
-        `is_ending`: once set, no question is asked again. `is_over_http`: many callers share this process, each
-        within limits.
+        `is_ending`: once set, nothing is retried. `is_over_http`: many callers share this process, each with limits.
         """
         from openai_responses_mcp.adapters.telemetry.starting import TelemetryChoice, telemetry_chosen
 
@@ -65,10 +64,7 @@ class Basis(NamedTuple):
         )
 
     async def rehearsed(self, known: Mapping[str, str] | None = None) -> "Basis":
-        """The same, but asking the built-in stand-in for the API, which takes any key.
-
-        `known` has the questions of earlier responses by their ids.
-        """
+        """The same, with the built-in stand-in instead of the API. `known` has earlier questions by response id."""
         from openai_responses_mcp.rehearsal.server import RehearsalServer
 
         base_url = await RehearsalServer(known or {}).start()
@@ -78,7 +74,7 @@ class Basis(NamedTuple):
 
 
 def _load_injector() -> None:
-    """dependency-injector imports the web frameworks that it finds. Here none is needed, and it would take longer."""
+    """dependency-injector imports every web framework that is installed. Hide them: the import is slow."""
     frameworks = [name for name in ("fastapi", "starlette") if name not in sys.modules]
     sys.modules.update(dict.fromkeys(frameworks))  # type: ignore[arg-type]
     try:
@@ -89,7 +85,7 @@ def _load_injector() -> None:
 
 
 def basis_of(configuration: Configuration, environ: Mapping[str, str], secrets: Iterable[str] = ()) -> Basis:
-    """`secrets` are masked too, beside those that are found in the environment."""
+    """`secrets` are masked in addition to those in the environment."""
     openai, server = configuration.settings.openai, configuration.settings.server
     mask = _mask(environ, secrets, key_variable=openai.api_key_env, base_url=openai.base_url)
     logger = StructlogLogger(
@@ -99,13 +95,13 @@ def basis_of(configuration: Configuration, environ: Mapping[str, str], secrets: 
 
 
 def prepared(container: "Container") -> "Caller":
-    """What answers calls, with everything done in advance that only a first question would need."""
+    """What answers calls, with the preparations that a first question would need."""
     container.openai_gateway().prepare()
     return container.caller()
 
 
 async def settle(container: "Container") -> None:
-    """Wait a moment: until dropped questions are cancelled at the API, and a collector has heard of the last calls."""
+    """Wait briefly until dropped questions are cancelled at the API and telemetry is sent."""
     telemetry = container.telemetry()
     await asyncio.gather(container.openai_gateway().settle(), *([] if telemetry is None else [telemetry.flush()]))
 
@@ -113,7 +109,7 @@ async def settle(container: "Container") -> None:
 def _mask(
     environ: Mapping[str, str], secrets: Iterable[str], *, key_variable: str, base_url: str
 ) -> Callable[[str], str]:
-    """Made with the first text to mask: a server in good health may never need it."""
+    """Built with the first text to mask: a healthy server may never need it."""
 
     @cache
     def made() -> Callable[[str], str]:

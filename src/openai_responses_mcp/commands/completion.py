@@ -1,4 +1,4 @@
-"""`--completion`: what shells need to complete our command line. Made from the tables of options."""
+"""`--completion`: scripts with which shells complete our command line, made from the tables of options."""
 
 from collections.abc import Iterable
 
@@ -133,7 +133,7 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _quoted(words: str) -> str:
-    """Inside single quotes, which zsh and fish end in ways of their own; a typographic one needs no ending."""
+    """For inside single quotes: zsh and fish escape a quote differently, so it becomes a typographic one."""
     return words.replace("'", "’")
 
 

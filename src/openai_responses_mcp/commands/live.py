@@ -1,8 +1,10 @@
-"""The view while an answer is awaited: a line that moves, and below it the words of the answer as they come.
+"""What a terminal shows while it waits for an answer: a status line, and below it the answer so far.
 
-Everything is drawn again and again in the same place, and wiped off at the end. So nothing here is the answer itself,
-which is written once, when it is whole. The view is never higher than the terminal and no line wider: else the terminal
-would wrap or scroll it, and it could not be wiped off.
+The view is redrawn in place and erased at the end; the answer itself is written once, when it is complete. The view
+always fits the terminal: lines that wrapped or scrolled could not be erased.
+
+Not `rich.live`: of a text that is too high it shows the beginning, where the end is wanted, and it would have to be
+loaded before the first frame.
 """
 
 import asyncio
@@ -24,9 +26,9 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN_SPINNER = "|/-\\"
 _TO_END_OF_LINE = "\x1b[K"
 _TO_END_OF_SCREEN = "\x1b[J"
-# What rendered lines hold besides letters: styles and the addresses of links.
+# Escape sequences in rendered lines: styles and link addresses.
 _UNSEEN = re.compile(r"\x1b\[[\d;]*m|\x1b\]8;[^\x1b]*\x1b\\")
-# Rendering takes at most this part of the time: reading what the API sends comes first.
+# At most this share of the time goes into rendering: reading the stream comes first.
 _RENDERING_SHARE = 0.2
 
 Render = Callable[[str, int], str]
@@ -49,10 +51,7 @@ def fitted(text: str, stream: TextIO, paste: str = "") -> str:
 
 
 class LiveView:
-    """`render` makes lines for the terminal out of the words so far; without it only the line is shown.
-
-    `say` puts what is happening into the language of the reader.
-    """
+    """`render` turns the answer so far into lines; without it only the status line is shown. `say` translates."""
 
     def __init__(
         self,
@@ -81,7 +80,7 @@ class LiveView:
         self._drawn: list[int] = []  # the columns of each line that is on the screen
 
     def hear(self, progress: Progress) -> None:
-        """News without words come before a text begins. So the words before them were not the answer."""
+        """Progress without words comes before a text begins, so earlier words were not the answer."""
         self._next = progress.message
         if _names_something(progress.message):
             self._message, self._held_until = progress.message, self._monotonic() + HOLD_SECONDS
@@ -105,7 +104,7 @@ class LiveView:
         self._drawn = [columns(_UNSEEN.sub("", line)) for line in lines]
 
     def _rendered(self, render: Render, width: int, height: int) -> list[str]:
-        """The end of the words, as lines; now and then, when there are new ones."""
+        """The end of the answer so far, as lines. New words are rendered now and then."""
         now, key = self._monotonic(), (self._pieces, width)
         if key != self._rendered_for and (now >= self._renders_at or width != self._rendered_for[1]):
             self._lines = render(visible(_end_of(self._words, 2 * width * height)), width).splitlines()
@@ -129,7 +128,7 @@ class LiveView:
         return _spelled(self._stream, cut(text, width))
 
     def _back(self, width: int) -> str:
-        """To where the view begins. A terminal that was made narrower has wrapped its lines meanwhile."""
+        """Move to where the view begins. A terminal that was made narrower has wrapped its lines."""
         rows = sum(max(1, -(-used // width)) for used in self._drawn)
         return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
 
@@ -142,14 +141,14 @@ class LiveView:
         return max(size.columns - 1, 8) if size.columns else 79, max(size.lines - 1, 1) if size.lines else 23
 
     def _write(self, text: str) -> None:
-        # A terminal that is gone is no reason to lose the answer.
+        # The answer is not lost if the terminal is gone.
         with suppress(OSError):
             self._stream.write(_spelled(self._stream, text))
             self._stream.flush()
 
 
 def _end_of(words: str, most_letters: int) -> str:
-    """More than a terminal shows at once, from the beginning of a line if there is one."""
+    """More than a screen, from the start of a line if there is one."""
     if len(words) <= most_letters:
         return words
     end = words[-most_letters:]

@@ -1,4 +1,4 @@
-"""`--stdio`: serves one client on stdin and stdout until its input ends, it goes away, or a signal comes."""
+"""`--stdio`: serves one client on stdin and stdout until its input ends, it disconnects, or a signal comes."""
 
 import asyncio
 import gc
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from openai_responses_mcp.container import Container
     from openai_responses_mcp.server.calling import Caller
 
-# A client that has its first reply asks for the tools next; loading at once would hold that up.
+# After its first reply a client asks for the tools. Loading at once would delay that.
 WARM_UP_AFTER_SECONDS = 0.05
 
 
 def serve_stdio(configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool) -> int:
     """The exit code."""
-    # Until everything is loaded: looking for garbage would only hold up the first replies.
+    # Until everything is loaded, garbage collection would only delay the first replies.
     gc.disable()
     wire = claim_wire()
     basis = basis_of(configuration, environ)
     for shortfall in shortfalls():
         basis.logger.warning(shortfall)
     is_line_mode = environ.get("MCP_LINE_MODE") == "1"
-    # Not asyncio.run: it would wait for name look-ups in threads, and the process is about to end anyway.
+    # Not asyncio.run, which would wait at the end for name look-ups in threads.
     loop = asyncio.new_event_loop()
     code = loop.run_until_complete(_serve(wire, basis, is_line_mode=is_line_mode, rehearses=rehearses))
     basis.logger.close()
@@ -42,7 +42,7 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
     stopped = stopped_by_signal()
     if rehearses:
         basis = await basis.rehearsed()
-    # The client may also go while calls are finished after the end of input: then there is nothing left to answer.
+    # The client may also disconnect while calls finish after the end of input: nothing is left to answer.
     connection = _connected(basis, wire, is_line_mode=is_line_mode, on_closed=partial(stop, stopped, 0))
     served = asyncio.ensure_future(connection.serve())
     ends: set[asyncio.Future[Any]] = {served, stopped}
@@ -57,7 +57,7 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
 def _connected(
     basis: Basis, wire: tuple[int, int], *, is_line_mode: bool, on_closed: Callable[[], object]
 ) -> Connection:
-    """The client on these two descriptors. What it sends is read from now on."""
+    """Starts reading from the client on these two descriptors."""
     server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
     logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
     loaded: list[Container] = []
@@ -79,13 +79,13 @@ def _connected(
 def load_caller(basis: Basis, is_ending: asyncio.Event, loaded: "list[Container]") -> "Caller":
     """Imports everything that calls need, in a thread after the first reply. The container is added to `loaded`."""
     try:
-        # While all is well: once descriptors or memory run out, nothing more can be imported.
+        # Now: once descriptors or memory run out, nothing can be imported.
         basis.logger.prepare()
         container = basis.load_container(is_observed=True, is_ending=is_ending)
         caller = prepared(container)
         loaded.append(container)
         return caller
     finally:
-        # From now on, and never in what was loaded until now: that is there to stay, and looking through it takes long.
+        # Collect from now on, but never scan what is loaded: it stays, and scanning it is slow.
         gc.freeze()
         gc.enable()

@@ -60,7 +60,7 @@ class HttpOptions(NamedTuple):
 
 
 def http_options(where: str, drain: str | None, tls_cert: str | None, tls_key: str | None) -> HttpOptions:
-    """From the words of the command line. Raises ValueError, which says what is wrong."""
+    """From the command line. Raises ValueError with the reason."""
     host, _, port = where.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
         raise ValueError(Sentence("--http takes [HOST:]PORT (found {found})", found=where))
@@ -81,7 +81,7 @@ def http_settings(config: str | None, environ: Mapping[str, str], say: Callable[
 
 
 def tokens_in(text: str) -> dict[str, str]:
-    """`name:token`, one a line. Raises ValueError, which never says a token."""
+    """`name:token`, one per line. Raises ValueError, which never contains a token."""
     tokens: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, has_token, token = (part.strip() for part in line.partition(":"))
@@ -100,7 +100,7 @@ def tokens_in(text: str) -> dict[str, str]:
 def serve_http(
     options: HttpOptions, configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool
 ) -> int:
-    """The exit code. Raises `ConfigError` for settings that must not be served with."""
+    """The exit code. Raises `ConfigError` for settings that are not safe to serve with."""
     settings = configuration.settings.http
     tokens = checked_tokens(options, settings, environ)
     check_usage_store(settings, environ)
@@ -114,7 +114,7 @@ def serve_http(
 
 
 def checked_tokens(options: HttpOptions, settings: HttpSettings, environ: Mapping[str, str]) -> dict[str, str]:
-    """The tokens by the names of those who have them. Raises `ConfigError`."""
+    """The tokens by the name of their owner. Raises `ConfigError`."""
     problems: list[str] = []
     tokens: dict[str, str] = {}
     if settings.tokens_env is not None:
@@ -163,7 +163,7 @@ async def _serve(
     stopped = stopped_by_signal()
     if rehearses:
         basis = await basis.rehearsed()
-    # All of it at once: a server for many is started before its clients.
+    # Load everything first: this server starts before its clients.
     is_ending, server, logger = asyncio.Event(), basis.configuration.settings.server, basis.logger
     container, caller = await asyncio.to_thread(_loaded, basis, is_ending)
 
@@ -214,7 +214,7 @@ async def serve_until_stopped(
     admit: Callable[[str], bool] = lambda key: True,
     program: str = PROGRAM,
 ) -> int:
-    """The exit code. `on_drained` is called once calls in flight have had their time, before the rest is dropped."""
+    """The exit code. `on_drained` is called when the time for calls in flight is over, before the rest is dropped."""
     try:
         listening = listening_socket(options.host, options.port)
     except AddressInUse as exc:

@@ -1,7 +1,7 @@
 """An answer in a terminal: a live view while it is made, then the text on stdout; failures on stderr.
 
-It is written once it is whole: rendered on a terminal, as it is into a pipe or a file, or as JSON.
-The text itself is never changed. What would steer a terminal is made visible on one, and left out elsewhere.
+It is written once, when it is complete: rendered on a terminal, unchanged into a pipe or a file, or as JSON. Control
+characters are made visible on a terminal and left out elsewhere.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 INCOMPLETE = 3
-# Rendering more than this takes too long, and is more than a terminal is good for.
+# Rendering more than this takes too long.
 MOST_RENDERED = 100_000
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[0m"
 _ADDRESS = re.compile(r"(?<!\]\()(?:<(?P<bracketed>https?://[^\s<>]+)>|(?P<plain>https?://\S+))", re.IGNORECASE)
@@ -39,7 +39,7 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 class Showing:
-    """`remember` keeps the id of the answer for `--continue`, and says whether it could."""
+    """`remember` stores the id of the answer for `--continue`, and returns False if it could not."""
 
     def __init__(
         self, tool: Tool, environ: Mapping[str, str], *, is_json: bool, remember: Callable[[str], bool]
@@ -59,7 +59,7 @@ class Showing:
         is_remembered = answer.response_id is not None and self._remember(answer.response_id)
         try:
             _write(self._text(answer))
-        except BrokenPipeError:  # Who reads has read enough.
+        except BrokenPipeError:  # The reader has closed the pipe.
             return 0
         except OSError as exc:
             self.tell(Sentence("cannot write the answer ({why})", why=exc.strerror))
@@ -77,7 +77,7 @@ class Showing:
 
     def render(self, text: str, width: int) -> str:
         """Markdown as a terminal shows it."""
-        # Here: only a terminal needs it, and it takes a while to load.
+        # Imported here: slow, and only a terminal needs it.
         from openai_responses_mcp.adapters.rich_markdown import rendered
 
         return rendered(text, width)
@@ -111,7 +111,7 @@ def footer(answer: Answer, say: Say = str, *, is_remembered: bool) -> str:
 
 
 def with_labels(text: str, answer: Answer, say: Say) -> str:
-    """The text with our own words around the answer in the language of the reader."""
+    """The text with our own labels around the answer translated."""
     incomplete = Sentence("[Incomplete: {reason}] ", reason=answer.incomplete_reason)
     if answer.incomplete_reason is not None and text.startswith(incomplete):
         text = say(incomplete) + text.removeprefix(incomplete)
@@ -123,7 +123,7 @@ def with_labels(text: str, answer: Answer, say: Say) -> str:
 
 
 def with_kinds_of_dates(text: str, citations: Sequence[Citation], say: Say = str) -> str:
-    """The text with the dates in its last section as what they are: when a source was published, or when it was read."""
+    """The text, in which each date of a source says whether it was published or read on that day."""
     body, section = split_sources(text)
     lines = []
     for line in section:
@@ -138,7 +138,7 @@ def with_kinds_of_dates(text: str, citations: Sequence[Citation], say: Say = str
 
 
 def with_titles(text: str, citations: Sequence[Citation]) -> str:
-    """The text with the sources in its last section as links with their titles, in Markdown."""
+    """The text with its sources as Markdown links with their titles."""
     body, section = split_sources(text)
     titles = {citation.url: citation.title for citation in citations if citation.title}
     lines = [_with_title(line, titles) for line in section]
@@ -146,7 +146,7 @@ def with_titles(text: str, citations: Sequence[Citation]) -> str:
 
 
 def _with_title(line: str, titles: Mapping[str, str]) -> str:
-    """A link that the model wrote stays as it is, and so does a source id, which is no address."""
+    """Links that the model wrote and source ids stay unchanged."""
     address = _ADDRESS.search(line)
     url = (address["bracketed"] or address["plain"]) if address else ""
     if address is None or url not in titles:
@@ -170,7 +170,7 @@ def _terminal_width() -> int:
 
 
 def _write(text: str) -> None:
-    # Not every output can spell every letter: a pipe on Windows has the code page of the system.
+    # Not every output can encode every character: a pipe on Windows has the code page of the system.
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     sys.stdout.flush()
@@ -187,9 +187,9 @@ def show_answer(
     started: Sequence[str],
     rehearsed: Mapping[str, str] | None = None,
 ) -> int:
-    """The exit code. `started` has the id of the background response that a signal cancels, once there is one.
+    """The exit code. `started` gets the id of the background response, which a signal cancels.
 
-    `rehearsed` has what a rehearsal knows of earlier questions; without it the API itself is asked.
+    `rehearsed` has the earlier questions of a rehearsal; None asks the API itself.
     """
     codes: list[int] = []
     try:
@@ -199,7 +199,7 @@ def show_answer(
     except AnsweringError as exc:
         why = one_line(basis.mask(showing.say(exc.sentence)))
         if isinstance(exc, PreviousResponseLost):
-            # In a terminal the option is known, not the argument.
+            # The user knows the option, not the argument.
             why = why.replace("previous_response_id", "--continue")
         showing.tell(Sentence("answer failed: {why}", why=why))
         if isinstance(exc, KeyMissing):
@@ -222,11 +222,11 @@ async def _wait_for(
     _listen_for_signals(on_signal)
     farewell, is_interrupted = "", False
     try:
-        # What is logged would stand in the middle of the view.
+        # Log lines would disturb the view.
         async with _watched(showing, is_quiet=not basis.logger.is_debugging) as on_progress:
             if rehearsed is not None:
                 basis = await basis.rehearsed(rehearsed)
-            # In a thread, so that the view moves from the start.
+            # In a thread, so that the view keeps moving.
             container = await WarmUp(lambda: _loaded(basis, showing)).result()
             if on_progress is not None:
                 on_progress(Progress(Sentence("asking the API")))
@@ -247,7 +247,7 @@ async def _wait_for(
 
 @asynccontextmanager
 async def _watched(showing: Showing, *, is_quiet: bool) -> AsyncIterator[ProgressListener | None]:
-    """Yields the listener of the live view, None without a terminal to show it. The view is wiped off at the end."""
+    """Yields the listener of the live view, or None without a terminal. The view is erased at the end."""
     if not is_quiet or not is_lively(sys.stderr, showing.environ):
         yield None
         return
@@ -270,7 +270,7 @@ def _loaded(basis: Basis, showing: Showing) -> "Container":
 
 
 def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
-    """What became of a question in the background. It goes on at the API unless it is cancelled there."""
+    """What happened to a background response, which runs on at the API unless it is cancelled there."""
     if is_settled is None:
         return ""
     what = one_line(started[0]) if started else Sentence("the question")
@@ -282,9 +282,9 @@ def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
 
 
 def _listen_for_signals(react: Callable[[int], None]) -> None:
-    """A signal that ends the command cancels its question first. On Windows asyncio.run does so for an interrupt.
+    """A signal cancels the question before the command ends. On Windows asyncio.run does so for an interrupt.
 
-    On POSIX, asyncio.run alone sleeps on when an interrupt comes in the moment before it waits for the network.
+    On POSIX, asyncio.run alone misses an interrupt that comes just before it waits for the network.
     """
     task = asyncio.current_task()
     if sys.platform == "win32" or task is None:

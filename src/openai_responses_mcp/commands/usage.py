@@ -1,7 +1,7 @@
 """The command line of the answering server: its options, the help, and how arguments become `Options`.
 
-One table of options serves the parser, the help and the completions. argparse is loaded by `parse` alone: `--stdio`, the
-line that clients start, is understood without it.
+One table of options serves the parser, the help and the completions. Only `parse` loads argparse: clients start
+`--stdio`, which does without it.
 """
 
 import shlex

@@ -1,6 +1,6 @@
-"""The YAML file: read within bounds, checked against the settings, every problem with its line and key.
+"""The YAML file: read within limits and checked against the settings, every problem with its line and key.
 
-ruamel and pydantic come in here, and only when there is a file.
+Only a file brings in ruamel and pydantic.
 """
 
 import re
@@ -29,7 +29,7 @@ RETIRED_KEYS: dict[tuple[str, ...], str] = {
 }
 _TRANSPORT = ("server", "transport")
 
-# What the server itself puts into a request -> what to use instead of request.extra.
+# Request field that the server sets -> what to use instead of request.extra.
 SERVER_FIELDS: dict[str, str] = {
     "background": Sentence("use model_profiles.answer.background"),
     "include": Sentence("use request.omit to leave it out"),
@@ -53,13 +53,13 @@ _SWITCHED_OFF_BY_NULL = {("model_profiles", "answer"), ("server", "hand_over_aft
 _UNKNOWN_KEY = "extra_forbidden"
 _KINDS_OF_A_VALUE = ("int", "float", "literal['auto']")
 
-# Patterns as text, which `re` compiles with the first use: most starts read no file.
+# As text, which `re` compiles with the first use: most starts read no file.
 _API_KEY = r"\bsk-[A-Za-z0-9_-]{8,}"
 _NAMES_OF_KEYS = r"(^key|apikey|accesskey|token|secret|password|authorization|bearer|credential)s?$"
 _SHORTEST_KEY = 8
 
 
-# What is found wrong or odd, and the lines that say so. They are made at the end, when it is known what to mask.
+# Problems and warnings. Their lines are made at the end, when it is known what to mask.
 
 _LONGEST_SHOWN_VALUE = 60
 
@@ -80,7 +80,7 @@ class Findings:
         self.warnings.append((text, ()))
 
     def misfit(self, name: str, kind: Any, found: Any) -> None:
-        """The one form of a message about a wrong value, wherever it comes from."""
+        """A wrong value, from the file, a variable or a flag."""
         self.problem(Sentence("{name} must be {kind}", name=name, kind=wanted(kind)), found)
 
 
@@ -105,7 +105,7 @@ def finding_lines(
 
 
 def _shown(value: Any, mask: Callable[[str], str]) -> str:
-    """Masked before it is cut, so that no half of a key is left over; nested data could hide one and is not shown."""
+    """Masked before it is cut, so that no part of a key is shown. Nested data could contain a key and is not shown."""
     import json
 
     items = value if isinstance(value, list) else [value]
@@ -123,14 +123,14 @@ def mask_for(environ: Mapping[str, str], key_variable: str, settings: Settings) 
 
 # The file
 
-# What --show-config prints: the settings under the last of these, and before it the warnings, one line each.
+# The output of --show-config can be used as a file: the settings are under `effective`, after lines with warnings.
 _ENVELOPE = {"version", "sources", "effective"}
 _EFFECTIVE = ("effective",)
 _WARNINGS = r"\A(?:openai-responses-mcp: [^\n]*\n)+(?=\{)"
 
 
 class ConfigFile(NamedTuple):
-    """A file that could be read as YAML; `data` is empty when nothing is in it, and stands below `within`."""
+    """A file that is valid YAML. `data` are the settings in it, found under the keys `within`."""
 
     path: str
     data: dict[str, Any]
@@ -180,7 +180,7 @@ def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:
 
 
 def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings) -> tuple[Settings, dict[str, Any]]:
-    """The settings that the file makes, and what is written in it; both without the keys that have problems."""
+    """The settings, and the data as written in the file; both without keys that have problems."""
     texts = list(_texts_in(file.data))
     secrets = [path for path, text in texts if _is_secret(path, text, environ.get(file.key_variable, ""))]
     for path in secrets:
@@ -205,7 +205,7 @@ def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings)
 
 
 def _without(written: dict[str, Any], paths: "list[KeyPath]") -> dict[str, Any]:
-    """A copy without these keys; of a list nothing is kept when one item is wrong."""
+    """A copy without these keys. A list with a wrong item is dropped."""
     import copy
 
     kept = copy.deepcopy(written)
@@ -225,7 +225,7 @@ def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Se
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        # Through JSON, because only there does strict mode take a list for a tuple and an object for a section.
+        # As JSON, because only then does strict mode accept a list for a tuple and an object for a section.
         return {}, TypeAdapter(Settings).validate_json(json.dumps(written), strict=True)
     except ValidationError as exc:
         return {_path_of(error): error for error in exc.errors(include_url=False)}, Settings()
@@ -240,7 +240,7 @@ def _refuse_server_fields(settings: Settings, file: ConfigFile, findings: Findin
 
 
 def _path_of(error: "ErrorDetails") -> "KeyPath":
-    """Where the error is. A value that may be of several kinds is reported once for each of them: that is one error."""
+    """The key of the error. A value of a union type gets one error per type; they count as one."""
     path = error["loc"]
     return path[:-1] if error["type"] != _UNKNOWN_KEY and path[-1] in _KINDS_OF_A_VALUE else path
 
@@ -254,7 +254,7 @@ def _tell(path: "KeyPath", error: "ErrorDetails", file: ConfigFile, findings: Fi
 
 
 def _nearest(path: "KeyPath") -> str:
-    """Looks among the keys that may stand there first, then among all."""
+    """The nearest key of the same section, else of all."""
     from difflib import get_close_matches
 
     everywhere = {known[-1]: known for known in key_paths()}
@@ -284,7 +284,7 @@ def _is_secret(path: "KeyPath", text: str, key: str) -> bool:
 
 
 def _without_nulls(section: dict[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A copy without the keys that have no value, except those that are switched off that way."""
+    """A copy without keys that have no value, except those that null switches off."""
     return {
         name: _without_nulls(value, (*path, name)) if isinstance(value, dict) else value
         for name, value in section.items()
@@ -308,7 +308,7 @@ def _drop_retired(written: dict[str, Any], file: ConfigFile, findings: Findings)
 def _drop_listed_sections(
     written: dict[str, Any], file: ConfigFile, findings: Findings, path: tuple[str, ...] = ()
 ) -> None:
-    """Pydantic would fill a section from a list, by position; here that is a wrong value like any other."""
+    """Pydantic would fill a section from a list, by position; here that is a wrong value."""
     sections = [known for known in key_paths() if known[:-1] == path and is_section(kind_at(known))]
     for section in sections:
         value = written.get(section[-1])

@@ -1,9 +1,8 @@
 """The configuration: flags > environment > YAML file > defaults.
 
-What stands further left wins, key by key; a list replaces the whole list. Nothing is paid for what is not there: the
-text of a variable or a flag is checked by the rules in `settings`, and only a file with something in it brings in ruamel
-and pydantic, which keep the same rules. All problems are collected and reported together, one line each, before
-anything else starts.
+The leftmost wins, key by key; a list replaces the whole list. Variables and flags are checked by the rules in
+`settings`; only a file loads ruamel and pydantic, which apply the same rules. All problems are reported together, one
+line each, before anything else starts.
 """
 
 import os
@@ -49,7 +48,7 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "SEARCH_RECENCY_DAYS": ("search", "defaults", "recency_days"),
     "SEARCH_MAX_RESULTS": ("search", "defaults", "max_results"),
 }
-"""Which key a variable sets. `DEBUG` sets two and has a spelling of its own."""
+"""The key that each variable sets. `DEBUG` sets two, and is parsed separately."""
 
 _DEBUG = ("server", "debug")
 _DEBUG_FILE = ("server", "debug_file")
@@ -60,7 +59,7 @@ _RETIRED_VARIABLE = "REQUERY_ATTEMPTS"
 
 
 class Flags(NamedTuple):
-    """The command line, as far as it configures."""
+    """The settings on the command line."""
 
     config: str | None = None
     model: str | None = None
@@ -81,7 +80,7 @@ class Sources(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """The outcome: the settings, where they come from, what to warn of, and the instructions for the model."""
+    """The settings, where they come from, warnings, and the instructions for the model."""
 
     settings: Settings
     sources: Sources
@@ -108,7 +107,7 @@ def load(flags: Flags, environ: Mapping[str, str], say: Callable[[str], str] = s
 def load_what_can_be_used(
     flags: Flags, environ: Mapping[str, str], say: Callable[[str], str] = str
 ) -> tuple[Configuration, tuple[str, ...]]:
-    """The configuration without what is wrong in it, and the problems."""
+    """The configuration without the invalid settings, and the problems."""
     findings = Findings()
     file, settings, written = _from_file(flags, environ, findings)
     overrides = _overrides(flags, environ, findings)
@@ -124,7 +123,7 @@ def load_what_can_be_used(
 
 
 def show(configuration: Configuration, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """What `--show-config` prints: where the settings come from and what they are, without secrets."""
+    """The output of `--show-config`: sources and settings, without secrets."""
     settings, sources = configuration.settings, configuration.sources
     mask = mask_for(environ, settings.openai.api_key_env, settings)
     origins = {"defaults": True, "yaml": sources.yaml, "env": list(sources.env), "cli": list(sources.cli)}
@@ -132,7 +131,7 @@ def show(configuration: Configuration, environ: Mapping[str, str] = os.environ) 
 
 
 def _in_effect(settings: Settings) -> Settings:
-    """Every profile as it is used, also one that nothing is said of."""
+    """With every profile as it is used, also one that is not configured."""
     answer, background = settings.model_profiles.answer, settings.tools_in_background
     profiles: dict[str, Profile | None] = {}
     for name, profile in settings.model_profiles._asdict().items():
@@ -142,7 +141,7 @@ def _in_effect(settings: Settings) -> Settings:
 
 
 def default_paths(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...]:
-    """Where the file is looked for when no flag names one; the first that exists is read."""
+    """The first of these that exists is read, unless a flag names another file."""
     place = os.path.join("openai-responses-mcp", "config.yaml")
     folders = [expanded(os.path.join("~", ".config"), environ)]
     stated = environ.get("XDG_CONFIG_HOME", "")
@@ -156,7 +155,7 @@ def default_paths(environ: Mapping[str, str], platform: str = sys.platform) -> t
 def _from_file(
     flags: Flags, environ: Mapping[str, str], findings: Findings
 ) -> tuple[ConfigFile | None, Settings, dict[str, Any]]:
-    """The file if there is a usable one, the settings it makes, and what is written in it."""
+    """The file if it can be used, its settings, and its data as written."""
     paths = default_paths(environ) if flags.config is None else (expanded(flags.config, environ),)
     existing = [path for path in paths if not _is_missing(path)]
     if not existing and flags.config is not None:
@@ -170,7 +169,7 @@ def _from_file(
 
 
 def _is_missing(path: str) -> bool:
-    """Only that; anything else that is wrong with the file is reported when it is read."""
+    """Other problems of the file are reported when it is read."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -187,7 +186,7 @@ _Overrides = dict[tuple[str, ...], tuple[Any, str]]
 
 
 def _overrides(flags: Flags, environ: Mapping[str, str], findings: Findings) -> _Overrides:
-    """What variables and flags say, flags last, so that they win."""
+    """The values of variables and flags; flags win."""
     spelled = [(name, path, environ.get(name, "").strip()) for name, path in VARIABLES.items()]
     texts = [(name, path, text) for name, path, text in spelled if text]
     if flags.model is not None:
@@ -238,10 +237,7 @@ def _with_value(node: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def _profiles(answer: Profile | None, changes: dict[str, dict[str, Any]]) -> ModelProfiles:
-    """`answer` as changed, and the other profiles: what is said of them, and `answer` in the rest.
-
-    Where a question runs is not taken over from `answer`.
-    """
+    """`answer` with its changes. The other profiles take from it what they do not set, except `background`."""
     if changes.get("answer"):
         answer = (answer or Profile())._replace(**changes["answer"])
     others = {
@@ -280,7 +276,7 @@ def _warn_of_minimal_effort(settings: Settings, findings: Findings) -> None:
 
 
 def expanded(path: str, environ: Mapping[str, str]) -> str:
-    """`~` as the given environment sees it; `~name` and a missing HOME are left to the system."""
+    """With `~` replaced by HOME; `~name` and a missing HOME are left to the system."""
     home = environ.get("HOME")
     if home and path[:1] == "~" and path[1:2] in ("", "/", os.sep):
         return home + path[1:]

@@ -1,9 +1,9 @@
 """The settings: every key with its type, its limits and its default.
 
-Standard library only, so that a start without a configuration file stays cheap. A limit is written once, as a `Bound` in
-the annotation: pydantic enforces it on a YAML document, `from_text` on an environment variable or a flag, and `wanted`
-says it in words. Named tuples, because they stand before the first reply and a frozen dataclass takes longer to define.
-No `from __future__ import annotations` here: the annotations are read at run time.
+Standard library only, so that a start without a configuration file is fast. A limit is written once, as a `Bound` in the
+annotation: pydantic enforces it on a YAML document, `from_text` on a variable or a flag, and `wanted` puts it into words.
+Named tuples, because they are needed before the first reply and a dataclass takes longer to define. No
+`from __future__ import annotations` here: the annotations are read at run time.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bound:
-    """A limit on a value: `allows` decides, `words` follow what `wanted` calls the type."""
+    """A limit on a value: `allows` decides; in messages `words` follow the name of the type."""
 
     def __init__(self, words: Sentence, allows: Callable[[Any], bool]) -> None:
         self.words = words
@@ -42,7 +42,7 @@ class Range(Bound):
         words = Sentence("of at least {least}", least=ge)
         if le is not None:
             words = Sentence("between {least} and {most}", least=ge, most=le)
-        # NaN compares as false and infinity is no setting: both fall out here.
+        # Refuses NaN, which compares as false, and infinity.
         super().__init__(words, lambda value: ge <= value < inf if le is None else ge <= value <= le)
 
 
@@ -116,7 +116,7 @@ class Profile(NamedTuple):
     background: bool = False
 
 
-# The tool that takes minutes. The others are not worth the longer way.
+# The tool that takes minutes.
 BACKGROUND_BY_DEFAULT = ("answer_detailed",)
 
 
@@ -219,7 +219,7 @@ class Settings(NamedTuple):
 
     @property
     def tools_in_background(self) -> tuple[str, ...]:
-        """Whose questions run there. No tool's if the API keeps no responses, or the request may not ask for it."""
+        """The tools whose questions run there. None if the API keeps no responses, or the field is omitted."""
         if not self.request.store or {"background", "stream"} & {*self.request.omit}:
             return ()
         profiles = self.model_profiles._asdict().items()
@@ -231,7 +231,7 @@ class Settings(NamedTuple):
 
 
 def kind_at(path: tuple[str | int, ...]) -> Any:
-    """The annotation that a key path leads to; KeyError when it leads nowhere. A number stands for a list item."""
+    """The annotation at a key path; KeyError if there is none. A number is a list item."""
     kind: Any = Settings
     for step in path:
         kind = _present(get_args(_bare(kind))[0] if isinstance(step, int) else _field_kinds(kind)[step])
@@ -239,19 +239,19 @@ def kind_at(path: tuple[str | int, ...]) -> Any:
 
 
 def is_section(thing: Any) -> bool:
-    """Whether it is one of the groups of settings above, or an instance of one."""
+    """True for the groups of settings above and their instances."""
     return hasattr(thing, "_fields")
 
 
 def key_paths(kind: Any = Settings, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every key there is, sections before what is in them."""
+    """Every key, sections before their keys."""
     for name, inner in _field_kinds(kind).items():
         yield (*path, name)
         yield from key_paths(_present(inner), (*path, name))
 
 
 def wanted(kind: Any) -> str:
-    """What a value of this kind must be, as the end of "... must be"."""
+    """What a value of this kind must be, to follow "must be"."""
     if names := _names(kind):
         return Sentence("one of {names}", names=", ".join(names))
     bare = _bare(kind)
@@ -260,7 +260,7 @@ def wanted(kind: Any) -> str:
 
 
 def from_text(kind: Any, text: str) -> Any:
-    """The value that a variable or a flag spells; ValueError when it is not what is `wanted`."""
+    """The value of a variable or a flag; ValueError if it is not `wanted`."""
     if names := _names(kind):
         return names[names.index(text)] if text in names else _refuse(text)
     value = _READERS[_bare(kind)](text)

@@ -1,4 +1,4 @@
-"""The log as calls: all records of one call together, who decided on it, and what came of it."""
+"""The log as calls: the records of each call, who decided, and the outcome."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class LoggedCall:
 
     @property
     def who(self) -> str:
-        """The name of the person who decided, where it is known."""
+        """The name of the person who decided, if known."""
         approval = self._last("approval")
         return approval.who if approval and self.by == "person" else ""
 
@@ -71,7 +71,7 @@ class LoggedCall:
 
 
 def reason_of(log: ExecutionLog, language: Language) -> str:
-    """The reason in the reader's language, or the record's own text where that says more than its reasons."""
+    """The reason in the given language, or the text of the record if that says more."""
     for says in {one.says for one in log.reasons}:
         if reason_in_record(log.reasons, says) == log.reason:
             return shown(log.reasons, says, language)
@@ -79,7 +79,7 @@ def reason_of(log: ExecutionLog, language: Language) -> str:
 
 
 def calls_in(logs: Iterable[ExecutionLog]) -> list[LoggedCall]:
-    """Oldest first; records that belong to no call are left out."""
+    """Oldest first, without records that belong to no call."""
     found: dict[tuple[str, str], list[ExecutionLog]] = {}
     for log in logs:
         if log.tool_name and log.event not in ("standing_made", "standing_ended"):

@@ -1,4 +1,4 @@
-"""What decides and what a person decides with, opened on a store. Runners, the guard and the desk share it.
+"""Opens what decides, and what a person decides with, on a store. Runners, the guard and the desk share it.
 
 Adapters are imported inside the functions that need them, so that a terminal that lists approvals loads little.
 """
@@ -82,7 +82,7 @@ def _files_of(store: str | None) -> list[str]:
 
 
 def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
-    """On a store that exists, without agents. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
+    """On an existing store. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     return _desk_parts(open_stores(store, audit_head, must_exist=True))

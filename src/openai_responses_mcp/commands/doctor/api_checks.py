@@ -1,7 +1,7 @@
-"""What the doctor asks the API, and what it says of the replies: key, address, models and their settings.
+"""The doctor's checks of the API: key, address, models and their settings.
 
-Each model is looked up. The settings of each profile are tried with a question whose tokens are only counted, which costs
-nothing. Everything is asked at the same time.
+Each model is looked up. The settings of each profile are tried by counting the tokens of a question, which costs
+nothing. All requests run at the same time.
 """
 
 import asyncio
@@ -29,17 +29,14 @@ _KEY = Sentence("key")
 
 
 class Outcome(NamedTuple):
-    """How a check ended: with an error, or well, and for a model perhaps with the day of its end."""
+    """The result of a check. A model may have a day on which it is shut down."""
 
     error: GatewayError | None = None
     shutdown_date: str | None = None
 
 
 class ApiReport(NamedTuple):
-    """What is wrong with the key, as far as it shows here, and what the API said.
-
-    `requests` and `trials` go by the name of the profile, `models` by the id. Without a key there are no trials.
-    """
+    """`requests` and `trials` go by the name of the profile, `models` by the id. Without a key there are no trials."""
 
     key_problem: KeyUnusable | None
     requests: "dict[str, ModelRequest]"
@@ -56,27 +53,27 @@ class ApiReport(NamedTuple):
 
 async def ask_api(basis: Basis, longest_wait_seconds: float) -> ApiReport:
     requests = _requests(basis)
-    # Without any profile the default model is looked up: the way to the API is checked all the same.
+    # Without any profile, look up the default model, to check the connection.
     models = list(dict.fromkeys(request.model for request in requests.values())) or [Profile().model]
     container = basis.load_container()
     try:
         return await _ask(container.openai_gateway(), None, models, requests, longest_wait_seconds)
     except KeyUnusable as exc:
-        # With a made-up key it still shows whether the API answers, so both problems are seen at once.
+        # Try a made-up key, so that a second problem with the connection shows at once.
         container = basis.load_container()
         container.api_key.override("none")
         return await _ask(container.openai_gateway(), exc, models[:1], requests, longest_wait_seconds)
 
 
 def _requests(basis: Basis) -> "dict[str, ModelRequest]":
-    """A question to each profile that there is, as the server would ask it."""
+    """A question for each profile, as the server would send it."""
     from openai_responses_mcp.adapters.clocks import clock_in
     from openai_responses_mcp.container import answering_rules
     from openai_responses_mcp.domain.answering import model_request
     from openai_responses_mcp.domain.models import Question
 
     rules = answering_rules(basis.configuration.settings, basis.configuration.system_policy)
-    # Where it would run does not matter to a trial, which is one for all who ask with the same settings.
+    # Profiles that differ only in where they run share a trial.
     rules = replace(rules, in_background=frozenset())
     today = clock_in(basis.configuration.settings.search.timezone).today()
     names = [name for name in _PROFILES if name in rules.profiles]
@@ -122,7 +119,7 @@ async def _outcome(check: Awaitable[str | None], longest_wait_seconds: float) ->
 
 
 def api_lines(settings: Settings, report: ApiReport) -> Iterator[Line]:
-    """Each thing once: profiles with the same model, or with the same settings, share a line."""
+    """Profiles with the same model, or with the same settings, share a line."""
     yield _key_line(settings, report)
     yield _api_line(settings, report)
     used = {name: name if name in report.requests else "answer" for name in _PROFILES}
@@ -153,7 +150,7 @@ def _grouped(things: Mapping[str, object]) -> list[list[str]]:
 
 
 def _is_answer(error: GatewayError | None) -> bool:
-    """Any answer will do but a redirect, which is not followed."""
+    """Any answer counts except a redirect, which is not followed."""
     return error is None or (error.status or 0) >= 400
 
 
@@ -168,7 +165,7 @@ def _key_line(settings: Settings, report: ApiReport) -> Line:
     if refused:
         return Line("FAIL", _KEY, refused.sentence)
     is_set = Sentence("set in {variable}", variable=settings.openai.api_key_env)
-    # An API that says what a key may not do knows the key.
+    # A 403 means that the API knows the key.
     if any(error is None or error.status == 403 for error in errors):
         return Line("ok", _KEY, is_set)
     return Line("warn", _KEY, linked("{first}; {second}", [is_set, Sentence("the key could not be verified")]))

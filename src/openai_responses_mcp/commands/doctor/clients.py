@@ -1,4 +1,4 @@
-"""The clients that start the server: where each keeps its set-up, and how to set it up on this machine."""
+"""The MCP clients: where each keeps its set-up, and how to set it up on this machine."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from openai_responses_mcp.domain.texts import Sentence
 PLACEHOLDER = "YOUR_KEY"
 
 CommandFinder = Callable[[str], str | None]
-"""Where a command is, None when there is none of that name."""
+"""The path of a command, or None."""
 
 
 # Texts: JSON as clients write it, JSON as people write it, and TOML
@@ -175,7 +175,7 @@ def maybe_how_to_add(
         return HowToAdd(Sentence("run:"), command_line(client, command, key_variable))
     folder = os.path.dirname(path)
     if os.path.exists(path) or (os.path.isdir(folder) and folder != os.path.normpath(home)):
-        # A line behind the heading of another table would belong to that one.
+        # Further down, the line would belong to the table above it.
         words = (
             Sentence("put at the top of {file}:", file=path)
             if client.section == "mcp_servers"

@@ -1,7 +1,6 @@
-"""The entries in the files of clients: which are ours, and what is wrong with one.
+"""Our entries in the files of clients, and what is wrong with them.
 
-The text of a file comes in, findings go out, and none of them repeats a key. An entry is ours when it starts this
-program, whatever its name is.
+An entry is ours if it starts this program, whatever its name is. No finding contains a key.
 """
 
 import ntpath
@@ -28,7 +27,7 @@ class Entry(NamedTuple):
 
 
 class SetupFinding(NamedTuple):
-    """`entry` can be started, as far as its file shows. `is_answering`: it is not a guard, as far as is known."""
+    """`entry` is set if it looks as if it can be started. `is_answering`: it does not look like a guard."""
 
     level: Level
     text: str
@@ -46,10 +45,8 @@ def examine_file(
     is_key_set: bool = True,
     is_shared: bool = False,
 ) -> list[SetupFinding]:
-    """What there is to say about our entries in the file: nothing when it has none.
-
-    `is_key_set`: the key is in the environment here, which may be that of the client. `is_shared`: the file belongs to a
-    project, so that others may read it.
+    """`is_key_set`: the key is in our environment, which may be that of the client. `is_shared`: the file belongs to a
+    project, so others may read it.
     """
     try:
         data = client.parse(text) if text.strip() else {}
@@ -68,7 +65,7 @@ def examine_file(
 
 
 def _line_of(exc: Exception, text: str) -> int:
-    """Both parsers name the line in their message, except for mistakes that show only at the end."""
+    """Both parsers name the line, except for mistakes found only at the end."""
     line = re.search(r"\bline (\d+)", str(exc))
     return int(line[1]) if line else len(text.splitlines())
 
@@ -118,7 +115,7 @@ _PROGRAM = re.compile(r"openai[-_]responses[-_]mcp(\.exe|\.cmd|\.git)?([\[=<>~!@
 def starts_this_program(entry: Entry) -> bool:
     if any(_PROGRAM.fullmatch(ntpath.basename(word)) for word in entry.command.split()):
         return True
-    # A path that ends in our name may be anything, for example a folder that another server looks into.
+    # A path that ends in our name may be anything, such as a folder that another server reads.
     may_be_path = "--stdio" in entry.arguments
     return any(_PROGRAM.fullmatch(ntpath.basename(word) if may_be_path else word) for word in entry.arguments)
 
@@ -139,7 +136,7 @@ class _KeyPlace(NamedTuple):
 
 
 def _problems(entry: Entry, key: _KeyPlace, find_command: CommandFinder) -> Iterator[tuple[Level, str]]:
-    # What the client fills in cannot be looked for here.
+    # A value that the client fills in is not known here.
     if "${" not in entry.command and find_command(entry.command) is None:
         yield (
             "FAIL",
@@ -169,12 +166,12 @@ class GuardWords(NamedTuple):
 
 def maybe_guard_words(own_words: Sequence[str]) -> GuardWords | None:
     """`own_words` follow the name of this program. None when they do not start the guard."""
-    # `agents guard` is how it was started before it had a command of its own.
+    # The older way to start the guard is `agents guard`.
     words = own_words[1:] if list(own_words[:1]) == ["agents"] else own_words
     if list(words[:1]) != ["guard"]:
         return None
     rest, unknown, has_url = list(words[1:]), [], False
-    # The same way as the guard reads them.
+    # As the guard parses them.
     while rest and rest[0] != "--" and rest[0].startswith("-"):
         flag, has_value, _ = rest.pop(0).partition("=")
         has_url = has_url or flag == "--url"

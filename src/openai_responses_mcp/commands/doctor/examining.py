@@ -1,4 +1,4 @@
-"""`--doctor`: one line for each thing that has to be right, on stdout; what is not says what to do about it.
+"""`--doctor`: one line for each check on stdout. A line about a problem says what to do.
 
 Nothing is changed and nothing is billed: the API looks models up and counts tokens, client files are only read, and our
 own entries in them are started, asked for their tools, and ended.
@@ -52,8 +52,8 @@ def examine(
 ) -> int:
     """The exit code: 1 when a line says FAIL, or cannot be written.
 
-    `problems` are those of the configuration, which is what is left without them. `guarded_lines` are those of the
-    guard about its own entries, given the working folder.
+    `problems` are those found in the configuration file. `guarded_lines` gives the guard's lines about its own
+    entries, for the working folder.
     """
     basis = basis_of(configuration, environ)
     report = Report(basis.mask, environ)
@@ -122,7 +122,7 @@ def _debug_file_line(path: str) -> Line:
 
 
 def _is_writable(path: str) -> bool:
-    """Found out without making anything: folders that are missing will be made with the file."""
+    """Checks without creating anything. Missing folders are created with the file later."""
     if os.path.exists(path):
         return not os.path.isdir(path) and os.access(path, os.W_OK)
     folder = os.path.dirname(os.path.join(_working_folder(), path))
@@ -155,7 +155,7 @@ async def _setup(client: Client, environ: Mapping[str, str], key_variable: str, 
     for path in files_of(client, environ, _working_folder()):
         is_own = path in own_files
         found = _examine(client, path, environ, key_variable, is_shared=not is_own)
-        # What stands in a project's file may come from others, and is not started.
+        # An entry in a project's file may come from others, and is not started.
         starting = (_started(one, client, environ, longest_start_seconds) for one in found)
         findings += await asyncio.gather(*starting) if is_own else found
     return _Setup(client, own_files[0], findings)
@@ -166,7 +166,7 @@ def _lines_of(setup: _Setup, environ: Mapping[str, str], key_variable: str) -> I
     if findings:
         levels = {finding.level for finding in findings}
         worst = next(level for level in ("FAIL", "warn", "ok") if level in levels)
-        # What is right is only shown if nothing is wrong.
+        # Good findings are shown only if nothing is wrong.
         shown = [finding.text for finding in findings if worst == "ok" or finding.level != "ok"]
         yield Line(worst, client.name, linked("{first}; {second}", shown))
     if any(finding.is_answering for finding in findings):
@@ -198,7 +198,7 @@ def _examine(
 async def _started(
     finding: SetupFinding, client: Client, environ: Mapping[str, str], longest_start_seconds: float
 ) -> SetupFinding:
-    """The finding, with what a client sees of the entry. What the client fills in cannot be started from here."""
+    """The finding, with the tools that a client sees. An entry with values that the client fills in is not started."""
     entry = finding.entry
     if entry is None or not finding.is_answering or "${" in " ".join((entry.command, *entry.raw_arguments)):
         return finding
@@ -211,7 +211,7 @@ async def _started(
         masked = said
         for value in filter(None, entry.env.values()):
             masked = masked.replace(str(value), MASK)
-        # As a `Sentence`, if nothing had to be hidden.
+        # Stays a `Sentence` if nothing was hidden.
         return finding._replace(level="FAIL", text=about(finding.text, said if masked == said else masked))
     if not seen.tools:
         seen_none = Sentence("it starts, but a client sees no tools")
@@ -225,7 +225,7 @@ async def _started(
     return finding._replace(text=about(finding.text, text))
 
 
-# Without these nothing starts. Clients that hand on no environment pass them all the same.
+# Clients that pass on no environment still pass these, because nothing starts without them.
 _ALWAYS_GIVEN = (
     "PATH",
     "HOME",
@@ -257,5 +257,5 @@ def _finder(environ: Mapping[str, str]) -> CommandFinder:
 def _working_folder() -> str:
     try:
         return os.getcwd()
-    except OSError:  # It was deleted meanwhile.
+    except OSError:  # It has been deleted.
         return os.curdir

@@ -1,7 +1,7 @@
-"""How a doctor reports: a line for each check, and at the end how many problems there are and where to begin.
+"""The report of a doctor: a line for each check, and at the end the number of problems and where to begin.
 
-Into a pipe or a file each check is one line. On a terminal long lines wrap at words, levels have colours, and what is to
-be pasted stands on a line of its own, whole.
+In a pipe or a file each check is one line. On a terminal long lines wrap at words, levels have colours, and a command to
+paste has its own line.
 """
 
 import shutil
@@ -19,7 +19,7 @@ _COLOURS = {"ok": "32", "warn": "33", "FAIL": "1;31", NOT_SET_UP: "2"}
 
 
 class Line(NamedTuple):
-    """`level` is ok, warn, FAIL or `NOT_SET_UP`; only what was checked and found well is ok."""
+    """`level` is ok, warn, FAIL or `NOT_SET_UP`. What was not checked is not ok."""
 
     level: str
     what: str
@@ -37,7 +37,7 @@ class CannotReport(Exception):
 
 
 class Report:
-    """`mask` hides secrets. What is to be pasted is ours and not masked: the place for a key looks like a key."""
+    """`mask` hides secrets. A command to paste is not masked: the placeholder for a key looks like a key."""
 
     def __init__(self, mask: Callable[[str], str], environ: Mapping[str, str]) -> None:
         self._mask = mask

@@ -1,8 +1,8 @@
-"""Who may use the desk, and what every request has to pass before the desk looks at it.
+"""Who may use the desk, and the checks that every request has to pass.
 
-The link lets one browser in, once, and gives it a cookie to come back with. Cookies for 127.0.0.1 go to every port
-there, so the desk has a path that cannot be guessed, and the cookie goes to that path only. A request under another name
-or from another page is refused. A body is read whole, bounded in size and in time.
+The link works once and gives one browser a cookie. Browsers send cookies for 127.0.0.1 to every port there, so the desk
+has a path that cannot be guessed, and the cookie is for that path only. Requests for another host name or from another
+page are refused. A body is read whole, with limits on size and time.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Entrance:
-    """`room` is the path of the desk, `page_token` is in its page and nowhere else, and comes back with every change."""
+    """`room` is the path of the desk. `page_token` is in its page only, and must come with every change."""
 
     def __init__(self) -> None:
         self.link_secret = secrets.token_urlsafe(32)
@@ -38,7 +38,7 @@ class Entrance:
         return not self._is_open
 
     def knows(self, session: str | None) -> bool:
-        """False for everybody before the link was used."""
+        """Always False before the link was used."""
         return self.is_used and session is not None and _same(session, self._session)
 
     def is_from_the_page(self, token: str | None) -> bool:
@@ -50,7 +50,7 @@ def _same(given: str, expected: str) -> bool:
 
 
 class Limits(NamedTuple):
-    """What one connection may take, and how many there may be."""
+    """Limits of one connection, and how many there may be."""
 
     head_seconds: float = 10.0
     body_seconds: float = 10.0
@@ -77,7 +77,7 @@ _LOOKING = ("GET", "HEAD")
 
 
 class CheckedRequests:
-    """Wraps an application that is reached at `authority` (host and port) and at no other name."""
+    """Wraps an application. Only requests for `authority` (host and port) reach it."""
 
     headers: Mapping[str, str] = HEADERS
 
@@ -99,7 +99,7 @@ class CheckedRequests:
             await body(scope, receive, self._with_headers(send))
 
     def _refusal(self, method: str, headers: Headers) -> Response | None:
-        """A page elsewhere can make a browser send requests here. It cannot make it lie about where they come from."""
+        """Another page can make a browser send requests here, but cannot forge their origin."""
         if not self._is_named_right(headers):
             return _refused(f"The desk answers at {self._authority or 'its public address'} and at no other name", 403)
         origins = headers.getlist("origin")
@@ -115,7 +115,7 @@ class CheckedRequests:
         return origins == [self._origin]
 
     def _is_from_here(self, headers: Headers) -> bool:
-        """What browsers say of a request by themselves. Following a link from elsewhere is fine: it needs the secret."""
+        """By headers that only the browser can set. Following a link from elsewhere is fine: it needs the secret."""
         if headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document":
             return True
         return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
@@ -149,7 +149,7 @@ class CheckedRequests:
 
 
 def _refused(why: str, status: int) -> Response:
-    """What the other side may still be sending is not read: the connection ends with the reply."""
+    """Closes the connection with the reply, because the rest of the request is not read."""
     return PlainTextResponse(f"{why}\n", status, {"Connection": "close"})
 
 

@@ -1,14 +1,14 @@
-"""The desk over HTTP: a link that lets one browser in, a page, and the few things that the page asks for.
+"""The desk over HTTP: a link that lets one browser in, the page, and what the page requests.
 
-    GET  /?secret=…              once: the cookie, and on to the page
+    GET  /?secret=…              works once: sets the cookie, leads to the page
     GET  /ROOM/                  the page; beside it its scripts and its style
-    GET  /ROOM/waiting           which requests wait (304 when they are those that the page knows)
+    GET  /ROOM/waiting           which requests wait (304 if unchanged)
     GET  /ROOM/requests?ids=A,B  some requests
     POST /ROOM/decisions         decide one or several
-    GET  /ROOM/standing          what is allowed from now on (304 when the page knows it)
-    POST /ROOM/revocations       end one of these
+    GET  /ROOM/standing          standing approvals (304 if unchanged)
+    POST /ROOM/revocations       end a standing approval
     GET  /ROOM/log?before=N      calls, newest first
-    GET  /ROOM/log/verification  whether the log is what was written
+    GET  /ROOM/log/verification  whether the log is intact
 
 Everything below ROOM needs the cookie, and every change the token of the page.
 """
@@ -57,13 +57,13 @@ def read(name: str) -> tuple[bytes, str]:
 
 
 def page(page_token: str, who: str) -> str:
-    """The token is of letters that mean nothing in HTML. `who` has signed in, on the desk for a team."""
+    """The token needs no escaping. `who` has signed in, on the desk for a team."""
     text = _content("page.html").decode().replace("PAGE-TOKEN", page_token)
     return text.replace("SIGNED-IN-AS", escape(revealed(who)))
 
 
 def welcome(room: str) -> str:
-    """Leads on to the page by itself. That request comes from the desk, so the browser sends the cookie with it."""
+    """Leads to the page. That request comes from the desk itself, so the browser sends the strict cookie."""
     return (
         "<!doctype html><meta charset=utf-8><title>Desk</title>"
         f'<meta http-equiv=refresh content="0;url=/{room}/"><a href="/{room}/">Go on to the desk</a>\n'
@@ -101,7 +101,7 @@ def application(desk: Desk, entrance: Entrance, port: int, limits: Limits = LIMI
 
 
 class Rooms:
-    """Who decides is in the scope as `who`, where that is known."""
+    """The name of the approver is in the scope as `who`, if known."""
 
     entering: Sequence[str] = ("GET",)
 
@@ -155,7 +155,7 @@ class Rooms:
         return checked
 
     def _sessions(self, request: Request) -> list[str]:
-        """Every cookie of our name: another program on this host may have set one, too."""
+        """Every cookie of our name: another program on this host may have set one."""
         pairs = (one.strip().partition("=") for head in request.headers.getlist("cookie") for one in head.split(";"))
         return [value for name, _, value in pairs if name == self._cookie]
 
@@ -203,12 +203,12 @@ class Rooms:
 
 
 def _json(facts: JsonValue, status: int = 200, **headers: str) -> Response:
-    # In ASCII: half a surrogate pair, which a store may hold, has no other way over the wire.
+    # In ASCII: a store may contain lone surrogates, which have no UTF-8.
     return Response(json.dumps(facts), status, headers, "application/json")
 
 
 def _unless_known(request: Request, facts: JsonValue) -> Response:
-    """Nothing, where the page says that it knows this already."""
+    """304 if the page has this already."""
     tag = f'"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304)
@@ -236,7 +236,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class LoopbackServer(Server):
-    """`on_listening` is called once connections are taken. `serve` returns when a signal ends the process."""
+    """Calls `on_listening` when it accepts connections. `serve` returns when a signal ends the process."""
 
     def __init__(self, app: ASGIApp, on_listening: Callable[[], object], limits: Limits = LIMITS) -> None:
         most = limits.most_connections

@@ -1,6 +1,6 @@
-"""The desk: what a person who decides can see and do. It does not know how that is shown.
+"""The desk: what an approver can see and do, as JSON.
 
-Nothing is kept here. Everything is read from the store, where workers ask and others may decide at the same time.
+It has no state: others may decide at the same time, so everything is read from the store.
 """
 
 import uuid
@@ -67,11 +67,10 @@ class Desk:
     # Requests
 
     async def waiting(self) -> View:
-        """Which requests wait, oldest first; if none, the guards that run. What a request is about does not change: see
-        `requests`."""
+        """The ids of waiting requests, oldest first; if there are none, the guards that run."""
         now = self._clock.now()
         if self._renewed_at is None or not timedelta() <= now - self._renewed_at < BETWEEN_RENEWALS:
-            # Opens a new request for each approval that has expired meanwhile.
+            # Opens a new request for each approval that has expired.
             await self._approvals.pending()
             self._renewed_at = now
         await self._stay(now)
@@ -82,7 +81,7 @@ class Desk:
         return {"waiting": [], "guards": sorted(guards)}
 
     async def _stay(self, now: datetime) -> None:
-        """While a page looks, somebody is at the desk."""
+        """While a page polls, somebody is at the desk."""
         moment = timestamp(now)
         if self._lease is None:
             self._lease = Presence(f"desk_{uuid.uuid4().hex}", "desk", "page", moment, moment)
@@ -96,7 +95,7 @@ class Desk:
             await self._presence.leave(self._lease.presence_id)
 
     async def requests(self, approval_ids: list[str]) -> View:
-        """Those that there are, whatever became of them."""
+        """Those that exist, also decided ones."""
         found = []
         for approval_id in approval_ids:
             try:
@@ -112,7 +111,7 @@ class Desk:
         return request_view(record, (run.agent_name if run else "") or _guard_of(record.request))
 
     async def decide(self, choices: list[Choice], who: str = "") -> View:
-        """Each by itself: one that cannot be decided any more does not hold up the others. `who` decides is recorded."""
+        """One by one: a request that cannot be decided any more does not stop the others. `who` is recorded."""
         decided = [{"approval_id": choice.approval_id, **await self._decide(choice, who)} for choice in choices]
         return {"decided": decided}
 
@@ -123,7 +122,7 @@ class Desk:
             after = await self._approvals.get(choice.approval_id)
         except AgentsError as exc:
             return {"error": error_view(exc)}
-        # The guard goes on by itself: there is nothing to resume.
+        # The guard continues by itself: there is nothing to resume.
         is_of_guard = token.run_id.startswith(GUARD_RUN)
         decided: View = {"decision": choice.decision, "token": None if is_of_guard else token_view(token)}
         if after.request.status == "kept":
@@ -160,7 +159,7 @@ class Desk:
     # The log
 
     async def log(self, before: int | None = None) -> View:
-        """The newest calls first, or those that come before one of them."""
+        """Newest first; with `before`, those older than that call."""
         calls = calls_in(await self._audit.query())
         older = [call for call in calls if before is None or call.number < before]
         shown = older[: -CALLS_AT_ONCE - 1 : -1]
@@ -175,7 +174,7 @@ class Desk:
 
 
 def _guard_of(request: HumanApprovalRequest) -> str:
-    """Who asks where no agent does."""
+    """The name of the guard that asks, if it is not an agent."""
     if not request.run_id.startswith(GUARD_RUN):
         return ""
     guard = f"guard of {request.tool_name.partition('/')[0]}"

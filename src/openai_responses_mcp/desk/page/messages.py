@@ -1,7 +1,7 @@
-"""What the page is sent and what it sends, as JSON.
+"""The JSON that the page gets and sends.
 
-In what it is sent, no text has anything invisible in it, and nothing is ever markup. What it sends is read strictly:
-whatever is not understood is refused as a whole.
+Texts for the page have no invisible characters, and are never markup. What the page sends is read strictly: a body with
+anything unknown is refused as a whole.
 """
 
 import json
@@ -27,7 +27,7 @@ _BEGINNING = 300
 
 
 def request_view(record: ApprovalRecord, agent_name: str) -> View:
-    """All that a person needs to decide. `arguments` are whole, as JSON."""
+    """All that an approver needs. `arguments` are complete, as JSON."""
     request = record.request
     return _revealed(
         {
@@ -114,7 +114,7 @@ def verification_view(found: LogVerification) -> View:
 
 
 def token_view(token: ResumeToken) -> View:
-    """The same that a terminal shows: the approver has to pass it on."""
+    """As a terminal shows it: the approver has to pass it on."""
     return asdict(token)
 
 
@@ -158,7 +158,7 @@ def _revealed_value(value: JsonValue) -> JsonValue:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What a person has chosen
+# Decisions
 
 MOST_CHOICES = 500
 
@@ -169,7 +169,7 @@ _CODE = "AGENTS-E-APPROVAL-INVALID"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An approval may hold for later calls (`from_now_on`) or other `arguments`; a denial may be passed to the model."""
+    """An approval may cover later calls (`from_now_on`) or change `arguments`; a denial may be passed to the model."""
 
     approval_id: str
     decision: HumanDecision
@@ -211,7 +211,7 @@ def _choice(given: JsonValue) -> Choice:
 
 
 def _arguments(given: JsonValue) -> JsonObject:
-    """As a text, so that it is read here and in one way."""
+    """Sent as text, so that it is parsed here, strictly."""
     read = read_json(given) if isinstance(given, str) else None
     if not isinstance(read, dict):
         raise AgentsError(_CODE, 'arguments is a JSON object, such as {"amount": 5}')

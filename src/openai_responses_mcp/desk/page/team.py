@@ -1,11 +1,11 @@
 """The desk for a team: each person signs in with their token, and their name is in the record of a decision.
 
     GET  /                a form for the token
-    POST /                the cookie, and on to the page
-    POST /ROOM/sign-out   the end of the session
+    POST /                sets the cookie, leads to the page
+    POST /ROOM/sign-out   ends the session
 
-The rest is the desk as on one machine. Tokens are those of the server over HTTP: `http.tokens_env`, or access
-tokens of `http.issuer`. The token of a session is checked again with every request, so one that expires ends it.
+The rest is as on the desk for one person. Tokens are those of the server over HTTP: `http.tokens_env`, or access
+tokens of `http.issuer`. The token is checked with every request, so the session ends when it expires.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _LEAVING_SECONDS = 3.0
 _HEADERS = {
     **HEADERS,
     "Content-Security-Policy": HEADERS["Content-Security-Policy"].replace("form-action 'none'", "form-action 'self'"),
-    # Without a referrer, browsers say that a form comes from nowhere.
+    # Without a referrer, browsers send a form with the origin null.
     "Referrer-Policy": "same-origin",
 }
 
@@ -78,14 +78,14 @@ def _form(request: Request, *, is_refused: bool = False) -> Response:
 
 
 async def _to_sign_in(request: Request) -> Response:
-    """A browser that opens a page is led to the form; the page itself learns that it is signed out."""
+    """A browser is redirected to the form; a request of the page gets 403."""
     if "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("/", 303)
     return PlainTextResponse("Sign in first\n", 403)
 
 
 class TeamSessions:
-    """Who has signed in, with which token. Nothing of it is stored."""
+    """Who has signed in, with which token; in memory only."""
 
     def __init__(self, callers: Callers, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._callers = callers
@@ -134,7 +134,7 @@ class _TeamRooms(Rooms):
             [
                 *(Route(f"/{name}", static_file, methods=["GET"]) for name in ("desk.css", "icon.svg")),
                 Route(f"/{self._entrance.room}/sign-out", leaving, methods=["POST"]),
-                # Also an address of a desk that was started before this one.
+                # Also a bookmark of an earlier desk.
                 Route("/{rest:path}", _to_sign_in, methods=["GET"]),
             ]
         )
@@ -176,7 +176,7 @@ class _TeamRooms(Rooms):
 
 
 class _TeamRequests(CheckedRequests):
-    """Reached at the names of this machine and at the public address."""
+    """Accepts the names of this machine and the public address."""
 
     headers = _HEADERS
 

@@ -35,12 +35,12 @@ _SHORT = 6
 
 
 def short_id(approval_id: str) -> str:
-    """As much of it as a person types."""
+    """The part that a person types."""
     return approval_id.removeprefix(_PREFIX)[:_SHORT]
 
 
 async def full_id(console: Console, written: str) -> str:
-    """A unique beginning of an id is enough, also of a decided one."""
+    """A unique beginning of an id is enough, also of a decided request."""
     start = f"{_PREFIX}{written.removeprefix(_PREFIX)}"
     found = await console.parts.requests.ids_beginning(start)
     if start in found:
@@ -66,7 +66,7 @@ async def show_list(console: Console, arguments: argparse.Namespace) -> int:
 
 
 async def waiting_records(console: Console, run_id: str | None = None) -> list[ApprovalRecord]:
-    """Oldest first. Opens a new request for each approval that has expired meanwhile."""
+    """Oldest first. Opens a new request for each approval that has expired."""
     await console.parts.approvals.pending(run_id)
     return await console.parts.requests.list_pending(run_id)
 
@@ -87,7 +87,7 @@ def listed(console: Console, waiting: Sequence[ApprovalRecord], is_each: bool = 
 
 
 def alike(waiting: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
-    """Requests of the same tool for the same reason, in the order of their oldest."""
+    """Groups of requests of the same tool for the same reason, by their oldest."""
     order = {one.request.approval_id: at for at, one in enumerate(waiting)}
 
     def likeness(record: ApprovalRecord) -> tuple[str, str, str, str]:
@@ -113,7 +113,7 @@ def _row(console: Console, group: Sequence[ApprovalRecord]) -> tuple[str, ...]:
 
 
 def left(console: Console, record: ApprovalRecord) -> str:
-    """How much time there is to decide; empty where there is no limit."""
+    """The time left to decide; empty if there is no limit."""
     if record.waits_until is None:
         return ""
     seconds = -seconds_between(record.waits_until, console.now())
@@ -218,7 +218,7 @@ async def decide(console: Console, arguments: argparse.Namespace) -> int:
         arguments=getattr(arguments, "arguments", None),
     )
     after = await console.parts.approvals.get(arguments.approval_id)
-    # The token is shown to the person who decides, who has to pass it on.
+    # The token is shown to the approver, who has to pass it on.
     try:
         console.show(token_facts(token, after), *decided_lines(console, before, after, token))
     except OSError as exc:
@@ -231,7 +231,7 @@ async def decide(console: Console, arguments: argparse.Namespace) -> int:
 
 
 def decided_lines(console: Console, before: ApprovalRecord, after: ApprovalRecord, token: ResumeToken) -> list[str]:
-    """One sentence, and the token where a run has to be resumed with it."""
+    """One sentence, and the token if a run has to be resumed with it."""
     request, words = after.request, console.words
     is_of_guard = token.run_id.startswith(GUARD_RUN)
     if request.status == "denied":
@@ -255,7 +255,7 @@ def decided_lines(console: Console, before: ApprovalRecord, after: ApprovalRecor
 
 
 def token_facts(token: ResumeToken, after: ApprovalRecord) -> dict[str, JsonValue]:
-    """A call behind the guard goes on by itself, and has no run to resume."""
+    """The guard continues by itself: there is no run to resume."""
     if token.run_id.startswith(GUARD_RUN):
         is_kept = after.request.status == "kept"
         decided = "kept for ten minutes, for the identical call" if is_kept else "the guard goes on by itself"
@@ -286,7 +286,7 @@ async def allow(console: Console, arguments: argparse.Namespace) -> int:
 
 
 def standing_lines(console: Console, made: Sequence[StandingApproval], released: int) -> list[str]:
-    """What is allowed from now on; several tools where it was for every one that reads."""
+    """What is allowed from now on: one tool, or every tool that reads."""
     words, first = console.words, made[0]
     says = "From now on these {count} tools, which claim to read only, run unasked, {holds}: {tool}."
     if first.arguments_hash:
@@ -332,7 +332,7 @@ async def revoke(console: Console, arguments: argparse.Namespace) -> int:
 
 
 def _named_standing(holding: Sequence[StandingApproval], written: str) -> list[StandingApproval]:
-    """By its own id, or by that of the request that it was made from; a unique beginning is enough."""
+    """By its own id, or by that of its request; a unique beginning is enough."""
     own, of_request = f"sta_{written.removeprefix('sta_')}", f"{_PREFIX}{written.removeprefix(_PREFIX)}"
     found = [one for one in holding if one.standing_id.startswith(own) or one.made_from.startswith(of_request)]
     exact = [one for one in found if one.standing_id == own]

@@ -87,7 +87,7 @@ def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser
 
 
 def _without_store(arguments: argparse.Namespace) -> int:
-    """Before the guard has run for the first time there is nothing to see, which is no error."""
+    """Before the guard has run there is nothing to show, which is no error."""
     if arguments.command not in _LOOKING or not find_spec("sqlalchemy"):
         return complain(why_no_store())
     none_yet = words_here()("There is no store yet; the first guarded call makes one.")
@@ -113,7 +113,7 @@ def _serve(store: str, arguments: argparse.Namespace, open_browser: Callable[[st
         sys.stdout.write(f"{json_of({'link': link})}\n" if is_json else for_people)
         sys.stdout.flush()
         if arguments.open:
-            # In a thread: the command of some browsers returns only when they are closed.
+            # In a thread: some browsers return only when they are closed.
             threading.Thread(target=open_browser, args=(link,), daemon=True).start()
 
     if is_for_team:
@@ -125,7 +125,7 @@ def _serve(store: str, arguments: argparse.Namespace, open_browser: Callable[[st
 
 
 def _shared(default: str | None = None) -> CommandParser:
-    """What every command takes. A subcommand has no defaults: they would replace what was given before it."""
+    """Options of every command. A subcommand has no defaults: they would replace values given before it."""
     shared = CommandParser(add_help=False, argument_default=default)
     shared.add_argument("--store", metavar="URL", help="the store (else AGENTS_STORE, else the guard's own)")
     shared.add_argument(
@@ -139,7 +139,7 @@ def _parser() -> CommandParser:
     shared = _shared()
     parser = CommandParser(PROGRAM, description="Approvals, the log, and what runs now.", allow_abbrev=False)
     areas = parser.add_subparsers(dest="area", required=True, metavar="COMMAND")
-    # Here for their help alone: the command line starts these by itself.
+    # Only for their help: `cli` starts these.
     areas.add_parser("guard", help="stand in front of an MCP server: no tool of it runs unchecked")
     _add_approvals(
         areas.add_parser("approvals", help="list, show, approve, deny, allow; watch here or on a page"), shared

@@ -1,4 +1,4 @@
-"""What a command in the terminal works with, and how it writes: sentences for people, JSON for programs."""
+"""What the terminal's commands share, and how they write: sentences for people, JSON for programs."""
 
 import json
 import math
@@ -63,22 +63,22 @@ def encoding() -> str:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """The columns of the terminal that the stream is; None where it is none."""
+    """The columns of a terminal; None for any other stream."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def complain(message: str, code: int = 2) -> int:
-    """Say on stderr what is wrong; returns the exit code."""
+    """Write the message to stderr; returns the exit code."""
     text = f"{PROGRAM}: {visible(words_here().of(message))}"
     sys.stderr.write("".join(f"{line}\n" for line in Paper(width_of(sys.stderr)).wrapped(text)))
     return code
 
 
 def json_of(value: JsonValue, encoding: str = "utf-8") -> str:
-    """Valid JSON in which nothing is invisible."""
+    """JSON without invisible characters."""
     plain = _plain(value)
     text = revealed_json(json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False))
-    # Python's escapes are not JSON. Where a letter cannot be written, all are escaped as JSON does it.
+    # If the encoding lacks a character, escape as JSON does: Python's escapes are not JSON.
     return text if _fits(text, encoding) else json.dumps(plain, indent=2, allow_nan=False)
 
 
@@ -95,7 +95,7 @@ def _fits(text: str, encoding: str) -> bool:
 
 
 def _plain(value: JsonValue) -> JsonValue:
-    """Numbers that JSON has no word for become texts."""
+    """NaN and infinity become texts."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

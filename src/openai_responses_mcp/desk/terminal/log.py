@@ -1,4 +1,4 @@
-"""`log`: one line a call for people, the records with `--records` or `--json`, and whether all is intact. `status`."""
+"""`log`: one line per call, the records with `--records` or `--json`, and verification. `status`."""
 
 import argparse
 import getpass
@@ -43,7 +43,7 @@ OUTCOMES: Mapping[str, str] = {
 
 
 def became_of(console: Console, call: LoggedCall) -> str:
-    """What became of it and who decided, short enough for arguments beside it on a narrow terminal."""
+    """The outcome and who decided, short enough to leave room for arguments."""
     words = console.words
     if call.decided == "asked":
         return words("waits")

@@ -97,6 +97,6 @@ def json_arguments(text: str) -> JsonObject:
 
 
 def _content(name: str) -> str:
-    """Bounded, but more than arguments may have, so that a later check sees what is too long."""
+    """Reads more than arguments may have, so that a later check finds what is too long."""
     with Path(name).open(encoding="utf-8-sig") as file:
         return file.read(LONGEST_ARGUMENTS * 2)

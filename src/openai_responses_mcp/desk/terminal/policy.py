@@ -4,9 +4,9 @@
     policy test FILE [--store URL] [--json]
     policy suggest [--store URL] [--server NAME] [--write FILE]
 
-`check` reports problems, rules that can never apply or come too late, and with a store names that it does not know, one
-per line. `test` shows recorded calls that would be decided otherwise, as a table. `suggest` prints a file, or writes it
-where there is none. Exit 0: nothing found; 1: something found; 2: wrong usage, or a file or a store that cannot be used.
+`check` reports problems, rules that never apply or come too late, and with a store unknown names, one per line. `test`
+shows recorded calls that would be decided otherwise, as a table. `suggest` prints a file, or writes a new one. Exit 0:
+nothing found; 1: something found; 2: wrong usage, or a file or a store that cannot be used.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def _report(replay: Replay) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], paper: Paper) -> list[str]:
-    """Where a terminal is too narrow, the last column stands below the others."""
+    """On a narrow terminal the last column is below the others."""
     wide = Paper().columns(rows)
     if paper.fits(wide):
         return wide
@@ -202,8 +202,7 @@ def _write(text: str) -> None:
 
 
 async def _checked(policy_file: str, store: str | None = None) -> PolicyFindings:
-    """With a store, also names that it does not know. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read
-    at all."""
+    """With a store, also unknown names. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read."""
     from openai_responses_mcp.adapters.policy_file import LinearPatterns, check_policy_file
     from openai_responses_mcp.adapters.system_paths import SystemPaths
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -223,7 +222,7 @@ async def _replayed(policy_file: str, store: str) -> Replay:
 
 
 async def _known_tools(stores: Stores) -> KnownTools:
-    """A tool that was only ever refused has no pinned definition, but the log names it."""
+    """Pinned tools, and tools that are only in the log because every call was refused."""
     entries = await pinned_entries(stores.pins)
     schemas = {policy_name("mcp", name): entry.get("inputSchema") for name, entry in entries.items()}
     called = {policy_name(log.tool_kind, log.tool_name) for log in await stores.logs.query() if log.tool_name}

@@ -1,7 +1,7 @@
-"""How texts are laid out for a person at a terminal.
+"""Layout of texts in a terminal.
 
-A text of a server, a model or a file is shown with nothing invisible in it, and never begins a line: it stands on a line
-of ours, or behind a bar. On a terminal lines are fitted to its width; in a pipe they are whole and without colours.
+Texts of servers, models and files are shown without invisible characters. They never start a line: our own words or a
+bar come first. Lines fit the width of a terminal; in a pipe they are complete and without colours.
 """
 
 import json
@@ -22,14 +22,14 @@ _COLOURS = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
 class Paper:
-    """`width` is None where nothing is fitted, as in a pipe."""
+    """`width` is None if nothing is cut or wrapped, as in a pipe."""
 
     def __init__(self, width: int | None = None, *, has_colours: bool = False) -> None:
         self.width = None if width is None else max(width, _NARROWEST)
         self._has_colours = has_colours
 
     def narrower(self, columns: int) -> "Paper":
-        """With so many columns less."""
+        """With fewer columns."""
         return Paper(None if self.width is None else self.width - columns, has_colours=self._has_colours)
 
     def painted(self, text: str, colour: str) -> str:
@@ -45,7 +45,7 @@ class Paper:
         return self.width is None or all(cell_len(line) <= self.width for line in lines)
 
     def wrapped(self, line: str, before: str = "") -> Iterator[str]:
-        """The line behind `before`, which is repeated on each line that it takes. No such line begins at the margin."""
+        """The line after `before`, which is repeated on each further line; without `before` those are indented."""
         if self.width is None or cell_len(before) + cell_len(line) <= self.width:
             yield before + line
             return
@@ -76,7 +76,7 @@ class Paper:
         return lines
 
     def columns(self, rows: Sequence[Sequence[str]]) -> list[str]:
-        """Each column as wide as its widest cell; the last is cut to what is left, and an empty one takes no room."""
+        """Each column is as wide as its widest cell; the last is cut to fit. Empty columns are dropped."""
         if not rows:
             return []
         used = [at for at, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
@@ -91,7 +91,7 @@ class Paper:
 
 
 def _pieces(line: str, room: int) -> Iterator[str]:
-    """Cut behind a space where that leaves no line half empty, so that words and names stay whole. Nothing is dropped."""
+    """Pieces that fit, cut after a space unless that leaves a line half empty. Nothing is dropped."""
     while cell_len(line) > room:
         piece = chop_cells(line, room)[0]
         at = piece.rfind(" ") + 1
@@ -103,7 +103,7 @@ def _pieces(line: str, room: int) -> Iterator[str]:
 
 
 def lines_in(text: str) -> int:
-    """As an editor counts them: a line break at the end begins no further line."""
+    """As an editor counts: a line break at the end starts no new line."""
     return text.count("\n") + (not text.endswith("\n"))
 
 
@@ -112,7 +112,7 @@ def quoted(text: str) -> str:
 
 
 def name_shown(name: str) -> str:
-    """A name, quoted if it could be taken for something else."""
+    """A name, quoted if it could be mistaken for something else."""
     return name if name.isprintable() and revealed(name) == name and " " not in name else quoted(name)
 
 
@@ -126,7 +126,7 @@ _TO = ("write", "create", "move", "save", "edit", "append", "send", "post", "put
 
 
 def call_shown(words: Words, tool: str, arguments: Mapping[str, JsonValue]) -> str:
-    """A call in a sentence: the tool, and what it is about where an argument says so."""
+    """A call in a sentence: the tool, and its target if an argument names one."""
     shown = name_shown(tool)
     for name in _TARGETS:
         target = arguments.get(name)
@@ -141,7 +141,7 @@ def call_shown(words: Words, tool: str, arguments: Mapping[str, JsonValue]) -> s
 
 
 def local(moment: str, now: datetime) -> str:
-    """In the time zone of this machine: the time, with its date where that is not today."""
+    """Local time, with the date if it is not today."""
     try:
         here = datetime.fromisoformat(moment).astimezone()
     except ValueError:
@@ -160,6 +160,6 @@ UNITS = ((86_400, "{count} d"), (3_600, "{count} h"), (60, "{count} min"), (1, "
 
 
 def span(words: Words, seconds: float) -> str:
-    """The largest unit that says enough: 12 s, 4 min, 3 h, 2 d."""
+    """In the largest unit that fits: 12 s, 4 min, 3 h, 2 d."""
     size, unit = next((one for one in UNITS if seconds >= one[0]), UNITS[-1])
     return words(unit, count=max(int(seconds // size), 0))

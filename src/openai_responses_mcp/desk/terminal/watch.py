@@ -1,7 +1,7 @@
-"""`approvals watch`: requests as they come, decided with one key each, also over ssh.
+"""`approvals watch`: shows requests as they come, and decides each with a single key, also over ssh.
 
-While it runs, its lease in the store says that somebody is at the desk. A key counts for the request on the screen only:
-what was typed before it appeared is thrown away. Ctrl-C leaves the terminal as it was.
+While it runs, its lease in the store says that somebody is at the desk. Keys typed before a request appeared are
+discarded. Ctrl-C restores the terminal.
 """
 
 import argparse
@@ -79,7 +79,7 @@ async def _renew(console: Console, presence: Presence) -> None:
         try:
             await console.parts.presence.renew(replace(presence, renewed_at=timestamp(console.now())))
         except AgentsError:
-            # The store is away; the next look says so to the person.
+            # The store is not available; the next poll reports it.
             continue
 
 
@@ -107,7 +107,7 @@ async def _decide(console: Console, record: ApprovalRecord, keys: "Keys") -> Non
 
 
 async def _acted(console: Console, record: ApprovalRecord, key: str, keys: "Keys") -> list[str]:
-    """What was done, in sentences; empty where nothing is decided yet."""
+    """What was done, in sentences; empty if nothing is decided yet."""
     approvals, approval_id, standing = console.parts.approvals, record.request.approval_id, list[str]()
     if key in ("a", "d"):
         token = await approvals.submit_decision(approval_id, "approve" if key == "a" else "deny")
@@ -187,7 +187,7 @@ if sys.platform != "win32":
             termios.tcsetattr(self._descriptor, termios.TCSADRAIN, self._before)
 
         def forget(self) -> None:
-            """Throw away what was typed until now."""
+            """Discard what was typed until now."""
             termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
         @contextmanager
@@ -240,7 +240,7 @@ else:
             pass
 
         def forget(self) -> None:
-            """Throw away what was typed until now."""
+            """Discard what was typed until now."""
             while msvcrt.kbhit():
                 msvcrt.getwch()
 
