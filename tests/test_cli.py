@@ -30,7 +30,6 @@ def environ(tmp_path: Path) -> dict[str, str]:
         (["-h"], Options(help=True)),
         (["-v"], Options(version=True)),
         (["--ask", "Why?", "--rehearse"], Options(ask="Why?", rehearse=True)),
-        (["--ask=Why?"], Options(ask="Why?")),
         (["--ask=--why--"], Options(ask="--why--")),
         (["--ask", "-1 + 1?"], Options(ask="-1 + 1?")),
         (["Why?"], Options(ask="Why?")),
@@ -38,14 +37,12 @@ def environ(tmp_path: Path) -> dict[str, str]:
         (["--rehearse", "Why so?", "--quick"], Options(ask="Why so?", rehearse=True, quick=True)),
         (["--continue", "resp_1", "Why?"], Options(ask="Why?", continues="resp_1")),
         (["--continue", "Why?"], Options(ask="Why?", continues="")),
-        (["--ask", "Why?", "--continue"], Options(ask="Why?", continues="")),
         (["--continue=resp_1", "--ask=Why?"], Options(ask="Why?", continues="resp_1")),
         (
             ["--ask", "-", "--tool", "answer", "--domains=a,b", "--recency", "7", "--style", "bullets", "--json"],
             Options(ask="-", tool="answer", domains="a,b", recency="7", style="bullets", json=True),
         ),
         (["--rehearse"], Options(rehearse=True, ask=DEMO_QUESTION)),
-        (["--rehearse", "--stdio"], Options(rehearse=True, stdio=True)),
         (["--fetch", "resp_1"], Options(fetch="resp_1")),
         (["--config=a=b.yaml"], Options(config="a=b.yaml")),
         (["--config="], Options(config="")),
@@ -59,20 +56,7 @@ def test_a_command_line_is_taken_apart(line: list[str], options: Options) -> Non
     assert parse(line) == options
 
 
-@pytest.mark.parametrize(
-    "argument",
-    [
-        "--std",
-        "--stdi",
-        "--show",
-        "--conf",
-        "--mod=o3",
-        "--Stdio",
-        "-s",
-        "--",
-        "-q",
-    ],
-)
+@pytest.mark.parametrize("argument", ["--std", "--mod=o3", "--Stdio", "-s", "--"])
 def test_abbreviations_and_unknown_options_are_refused(argument: str) -> None:
     with pytest.raises(BadCommandLine, match="unknown option"):
         parse([argument])
@@ -105,16 +89,10 @@ def test_help_names_every_option_in_one_screen() -> None:
     assert len(HELP.splitlines()) <= 45
 
 
-@pytest.mark.parametrize("option", ["--version", "-v"])
-def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([option], environ) == 0
-    assert capsys.readouterr() == (f"{__version__}\n", "")
-
-
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (["--colour"], "unknown option --colour (see openai-responses-mcp --help)"),
+        (["--rehears"], "unknown option --rehears: did you mean --rehearse? (see openai-responses-mcp --help)"),
         (["--stdio", "now"], "--stdio and --ask do not go together (see openai-responses-mcp --help)"),
         (["stdio"], "unknown command stdio: did you mean --stdio? (see openai-responses-mcp --help)"),
         (["--quick", "guard"], "guard is a command: write it first (see openai-responses-mcp --help)"),
@@ -124,7 +102,6 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
             ["--quick", "--ask", "What", "is", "--domains", "a b", "this"],
             """put the question in quotes: openai-responses-mcp "What is this" --quick --domains 'a b'""",
         ),
-        (["--rehears"], "unknown option --rehears: did you mean --rehearse? (see openai-responses-mcp --help)"),
         (
             ["approvls"],
             'unknown command approvls: did you mean approvals? To ask a question: openai-responses-mcp --ask "approvls"',
@@ -136,7 +113,6 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         ),
         (["--stdio=1"], "--stdio takes no value (see openai-responses-mcp --help)"),
         (["setup"], "unknown command setup: did you mean guard setup? (see openai-responses-mcp --help)"),
-        (["--doctor", "status"], "status is a command: write it first (see openai-responses-mcp --help)"),
         ([""], "--ask needs a question"),
         (["--json", "--stdio"], "--json goes with --ask (see openai-responses-mcp --help)"),
         (
@@ -149,11 +125,9 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         (["a", "--quick", "--domains", "b"], "answer_quick does not take --domains"),
         (["a", "--recency", "soon"], "--recency must be a number, 0 or more"),
         (["a", "--style", "loud"], "--style must be one of summary, bullets, citations-only"),
-        (["a", "--domains", "a,,b"], "--domains must be a list of domain names"),
         (["--completion", "tcsh"], "--completion must be one of bash, zsh, fish (found tcsh)"),
         (["--two\nlines"], "unknown option --two lines (see openai-responses-mcp --help)"),
         ([f"--api-key={KEY}"], "unknown option --api-key=*** (see openai-responses-mcp --help)"),
-        (["--config"], "--config needs a value (see openai-responses-mcp --help)"),
         (
             ["--rehearse", "--show-config"],
             "--rehearse goes with --stdio, --http or --ask (see openai-responses-mcp --help)",
@@ -184,31 +158,17 @@ def test_the_configuration_is_shown_as_json_on_stderr(
     assert KEY not in told.err
 
 
-def test_warnings_come_before_the_configuration(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["--show-config", "--config", "/no/such/file.yaml"], environ) == 0
-    warning, _, shown = capfd.readouterr().err.partition("\n")
-    assert (
-        warning
-        == f"{PREFIX}WARNING: --config /no/such/file.yaml: there is no such file, so the settings in it are not used"
-    )
-    assert json.loads(shown)["sources"]["cli"] == ["--config"]
-
-
-def test_a_warning_stands_out_on_a_terminal(
+def test_a_warning_comes_first_and_stands_out_on_a_terminal(
     environ: dict[str, str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert main(["--show-config", "--config", "/no/such/file.yaml"], environ) == 0
+    warning, _, shown = capfd.readouterr().err.partition("\n")
+    said = "--config /no/such/file.yaml: there is no such file, so the settings in it are not used"
+    assert warning == f"{PREFIX}WARNING: {said}"
+    assert json.loads(shown)["sources"]["cli"] == ["--config"]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(["--show-config", "--config", "/no/such/file.yaml"], environ) == 0
     assert capfd.readouterr().err.startswith(f"{PREFIX}\x1b[1;33mWARNING:\x1b[0m --config /no")
-
-
-def test_every_problem_of_the_configuration_is_a_line(
-    environ: dict[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    environ |= {"MAX_CITATIONS": "0", "ANSWER_VERBOSITY": "loud"}
-    assert main(["--show-config"], environ) == 2
-    told = capfd.readouterr().err.splitlines()
-    assert [line.split(" must ")[0] for line in told] == [f"{PREFIX}ANSWER_VERBOSITY", f"{PREFIX}MAX_CITATIONS"]
 
 
 @pytest.mark.parametrize(

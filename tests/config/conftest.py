@@ -46,6 +46,3 @@ def problems(configured: Load, file: Path) -> Callable[..., list[str]]:
         return [line.replace(str(file), "config.yaml") for line in caught.value.problems]
 
     return problems
-
-
-Problems = Callable[..., list[str]]

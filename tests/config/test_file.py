@@ -99,12 +99,13 @@ PROFILES_OF_V0_9 = ModelProfiles(
 # Which file
 
 
-def test_windows_looks_in_appdata_first() -> None:
-    roaming = os.path.join("R", "openai-responses-mcp", "config.yaml")
-    at_home = os.path.join("H", ".config", "openai-responses-mcp", "config.yaml")
-    assert default_paths({"HOME": "H", "APPDATA": "R"}, "win32") == (roaming, at_home)
+def test_the_folder_that_the_system_names_comes_first(tmp_path: Path) -> None:
+    name, stated = os.path.join("openai-responses-mcp", "config.yaml"), str(tmp_path)
+    at_home = os.path.join("H", ".config", name)
+    assert default_paths({"HOME": "H", "APPDATA": "R"}, "win32") == (os.path.join("R", name), at_home)
     assert default_paths({"HOME": "H"}, "win32") == (at_home,)
-    assert default_paths({"HOME": "H", "APPDATA": "R"}, "linux") == (at_home,)
+    assert default_paths({"HOME": "H", "APPDATA": "R", "XDG_CONFIG_HOME": "relative"}, "linux") == (at_home,)
+    assert default_paths({"HOME": "H", "XDG_CONFIG_HOME": stated}, "linux") == (os.path.join(stated, name), at_home)
 
 
 def test_a_named_file_is_read_instead_of_the_default_one(configured: Load, home: Path) -> None:
@@ -115,10 +116,8 @@ def test_a_named_file_is_read_instead_of_the_default_one(configured: Load, home:
     assert configuration.sources.cli == ("--config",)
 
 
-@pytest.mark.parametrize("name", ["missing.yaml", ""])
-def test_a_named_file_that_is_missing_is_skipped_with_a_warning(configured: Load, home: Path, name: str) -> None:
-    (home / "other.yaml").write_text("", encoding="utf-8")
-    path = str(home / name) if name else ""
+@pytest.mark.parametrize("path", ["/no/such/file.yaml", ""])
+def test_a_named_file_that_is_missing_is_skipped_with_a_warning(configured: Load, path: str) -> None:
     configuration = configured("policy: {max_citations: 9}", Flags(config=path))
     assert configuration.settings == Settings()
     assert configuration.sources.yaml is None
@@ -131,7 +130,6 @@ def test_a_named_file_that_is_missing_is_skipped_with_a_warning(configured: Load
         (b"\xff\xfea\x00", "config.yaml: is not UTF-8 text"),
         (b"#" * (MAX_FILE_BYTES + 1), "config.yaml: is larger than 1 MiB"),
         (b"- a", "config.yaml:1: the file must be a mapping of keys"),
-        (b"just text", "config.yaml:1: the file must be a mapping of keys"),
         (b"a: 1\nb: [", "config.yaml:2: not valid YAML: expected the node content, but found '<stream end>'"),
         (b"a: &a [*a]", "config.yaml:1: the alias *a is not allowed: write its value out"),
         (b"a: 1\na: 2", "config.yaml:2: a is there twice, first on line 1"),
@@ -142,11 +140,6 @@ def test_a_file_that_cannot_be_used_is_a_problem(home: Path, file: Path, content
     with pytest.raises(ConfigError) as caught:
         load(Flags(), {"HOME": str(home)})
     assert [line.replace(str(file), "config.yaml") for line in caught.value.problems] == [words]
-
-
-def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
-    with pytest.raises(ConfigError, match=r"x: cannot be read \(File name too long\)"):
-        load(Flags(config=str(home / ("x" * 5000))), {})
 
 
 # What is wrong in it
@@ -161,6 +154,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
             "request: {timeout_ms: {a: 1}}",
             "1: request.timeout_ms must be a whole number of at least 1 (found a mapping)",
         ),
+        ("request: {timeout_ms: true}", "1: request.timeout_ms must be a whole number of at least 1 (found true)"),
         ("request: {store: yes}", '1: request.store must be true or false (found "yes")'),
         (
             "request: {extra: {top_p: [.nan]}}",
@@ -181,7 +175,10 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
             "search:\n  defaults:\n    domains:\n    - a\n    - ''",
             '5: search.defaults.domains[1] must be text that is not blank (found "")',
         ),
-        ("server: {tools: []}", "1: server.tools must be a list with at least one name and none twice (found [])"),
+        (
+            "server: {tools: [iris, iris]}",
+            '1: server.tools must be a list with at least one name and none twice (found ["iris", "iris"])',
+        ),
         (
             "server: {tools: [iris, ask]}",
             '1: server.tools[1] must be one of answer, answer_detailed, answer_quick, iris, answer_result (found "ask")',
@@ -191,7 +188,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
                 f"server: {{hand_over_after_s: {value}}}",
                 f"1: server.hand_over_after_s must be a number of at least 5, or auto, or null (found {found})",
             )
-            for value, found in (("4.9", "4.9"), ("soon", '"soon"'), (".inf", "Infinity"), ("true", "true"))
+            for value, found in (("4.9", "4.9"), ("soon", '"soon"'), ("true", "true"))
         ),
         ("server: {transport: http}", '1: server.transport must be stdio (found "http")'),
         ("policy: {system: {source: file}}", "1: policy.system.path is needed when policy.system.source is file"),
@@ -250,7 +247,6 @@ def test_request_fields_that_the_server_does_not_set_can_be_added(configured: Lo
     [
         (f"openai: {{api_key: {KEY}}}", "openai.api_key"),
         ("openai: {api_key: any-other-text}", "openai.api_key"),
-        ("openai: {apiKey: any-other-text}", "openai.apiKey"),
         ("secrets: [any-other-text]", "secrets[0]"),
         ("responses: {client-secret: any-other-text}", "responses.client-secret"),
         (f"model_profiles: {{answer: {{model: {KEY}}}}}", "model_profiles.answer.model"),
@@ -327,14 +323,3 @@ def test_the_dropped_variable_is_warned_of(configured: Load) -> None:
 def _answer(configuration: Configuration) -> Profile:
     assert configuration.settings.model_profiles.answer is not None
     return configuration.settings.model_profiles.answer
-
-
-def test_the_folder_for_configurations_comes_first(tmp_path: Path) -> None:
-    stated, home = str(tmp_path / "x"), str(tmp_path)
-    places = tuple(
-        os.path.join(folder, "openai-responses-mcp", "config.yaml")
-        for folder in (stated, os.path.join(home, ".config"))
-    )
-    assert default_paths({"HOME": home, "XDG_CONFIG_HOME": stated}, "linux") == places
-    for odd in ("", "relative/folder"):
-        assert default_paths({"HOME": home, "XDG_CONFIG_HOME": odd}, "linux") == places[1:]

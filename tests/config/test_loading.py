@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -52,32 +51,30 @@ def test_flags_win_over_variables_over_the_file_over_the_defaults(configured: Lo
     assert _answer(configured(text, Flags(model="from-flag"), MODEL_ANSWER="from-env")).model == "from-flag"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("OPENAI_BASE_URL", "http://localhost:1/v1", "http://localhost:1/v1"),
-        ("OPENAI_API_TIMEOUT", "1000", 1000),
-        ("OPENAI_MAX_RETRIES", " 0 ", 0),
-        ("MODEL_ANSWER", "m", "m"),
-        ("ANSWER_EFFORT", "xhigh", "xhigh"),
-        ("ANSWER_VERBOSITY", "low", "low"),
-        ("MODEL_DETAILED", "m", "m"),
-        ("MODEL_QUICK", "m", "m"),
-        ("MAX_CITATIONS", "10", 10),
-        ("SEARCH_RECENCY_DAYS", "0.5", 0.5),
-        ("SEARCH_MAX_RESULTS", "1", 1),
-    ],
-)
-def test_a_variable_sets_its_key_over_the_file_and_an_empty_one_does_not(
-    configured: Load, name: str, text: str, value: Any
-) -> None:
-    configuration = configured("", **{name: text})
-    found: Any = configuration.settings
-    for step in VARIABLES[name]:
-        found = getattr(found, step)
-    assert found == value
-    assert configuration.sources.env == (name,)
-    assert configured("", **{name: " "}) == configured("")
+def test_a_variable_sets_its_key_over_the_file_and_an_empty_one_does_not(configured: Load) -> None:
+    texts = {
+        "OPENAI_BASE_URL": "http://localhost:1/v1",
+        "OPENAI_API_TIMEOUT": "1000",
+        "OPENAI_MAX_RETRIES": " 0 ",
+        "MODEL_ANSWER": "a",
+        "ANSWER_EFFORT": "xhigh",
+        "ANSWER_VERBOSITY": "low",
+        "MODEL_DETAILED": "d",
+        "MODEL_QUICK": "q",
+        "MAX_CITATIONS": "10",
+        "SEARCH_RECENCY_DAYS": "0.5",
+        "SEARCH_MAX_RESULTS": "1",
+    }
+    configuration = configured("policy: {max_citations: 7}", **texts)
+    settings = configuration.settings
+    assert settings.model_profiles == ModelProfiles(
+        Profile("a", "xhigh", "low"), Profile("d", "xhigh", "low", background=True), Profile("q", "xhigh", "low")
+    )
+    assert (settings.openai.base_url, settings.request.timeout_ms) == ("http://localhost:1/v1", 1000)
+    assert (settings.request.max_retries, settings.policy.max_citations) == (0, 10)
+    assert (settings.search.defaults.recency_days, settings.search.defaults.max_results) == (0.5, 1)
+    assert set(configuration.sources.env) == set(texts) == set(VARIABLES)
+    assert configured("", **dict.fromkeys(texts, " ")) == configured("")
 
 
 def test_lists_replace_and_mappings_merge(configured: Load) -> None:
@@ -86,28 +83,6 @@ def test_lists_replace_and_mappings_merge(configured: Load) -> None:
     assert settings.server.error_style == "jsonrpc"
     assert settings.search.defaults.domains == ("a.example", "b.example")
     assert settings.search.defaults.max_results == 5
-
-
-def test_every_key_can_be_set_in_the_file(configured: Load) -> None:
-    settings = configured(
-        """
-        request: {max_concurrency: 2, store: false, max_output_tokens: 100, omit: [truncation, include, text, reasoning]}
-        search: {restrict_to_domains: true, context_size: low, user_location: {country: JP, timezone: Asia/Tokyo},
-                 timezone: Europe/Berlin}
-        server: {show_config_on_start: true, error_style: tool_result, response_id_text: false, max_message_bytes: 1024}
-        """
-    ).settings
-    assert settings.request.omit == ("truncation", "include", "text", "reasoning")
-    assert (settings.request.max_concurrency, settings.request.store, settings.request.max_output_tokens) == (
-        2,
-        False,
-        100,
-    )
-    assert (settings.search.restrict_to_domains, settings.search.context_size) == (True, "low")
-    assert settings.search.timezone == "Europe/Berlin"
-    assert settings.search.user_location is not None
-    assert (settings.search.user_location.country, settings.search.user_location.city) == ("JP", None)
-    assert (settings.server.error_style, settings.server.max_message_bytes) == ("tool_result", 1024)
 
 
 def test_a_location_without_a_place_is_not_the_same_as_none(configured: Load) -> None:
@@ -131,23 +106,14 @@ def test_a_profile_takes_from_answer_what_it_does_not_say(configured: Load) -> N
     assert profiles == ModelProfiles(Profile("m", "none", "low"), Profile("m", "high", "low", True), None)
 
 
-def test_a_variable_makes_a_profile_of_its_own(configured: Load) -> None:
-    profiles = configured("", MODEL_DETAILED="d", MODEL_QUICK="q", ANSWER_VERBOSITY="low").settings.model_profiles
-    assert profiles.answer_detailed == Profile("d", "medium", "low", background=True)
-    assert profiles.answer_quick == Profile("q", "medium", "low")
-
-
 @pytest.mark.parametrize(
     ("text", "in_background"),
     [
         ("", ("answer_detailed",)),
         ("model_profiles: {answer_detailed: {model: d}, answer_quick: {model: q}}", ("answer_detailed",)),
-        ("model_profiles: {answer: {background: true}}", ("answer", "answer_detailed")),
         ("model_profiles: {answer: {background: true}, answer_quick: {model: q}}", ("answer", "answer_detailed")),
         ("model_profiles: {answer_detailed: {background: false}}", ()),
-        ("model_profiles: {answer_quick: {background: true}}", ("answer_detailed", "answer_quick")),
         ("request: {store: false}", ()),
-        ("request: {omit: [background]}", ()),
         ("request: {omit: [stream]}", ()),
         ("request: {omit: [truncation]}", ("answer_detailed",)),
     ],
@@ -158,14 +124,10 @@ def test_research_runs_in_the_background_unless_told_otherwise(
     assert configured(text).settings.tools_in_background == in_background
 
 
-def test_answer_can_be_taken_away(configured: Load) -> None:
-    profiles = configured("model_profiles: {answer: null, answer_quick: {model: q}}").settings.model_profiles
-    assert profiles == ModelProfiles(None, None, Profile("q", "medium", "medium"))
-
-
-def test_a_variable_brings_answer_back(configured: Load) -> None:
-    profiles = configured("model_profiles: {answer: null}", MODEL_ANSWER="m").settings.model_profiles
-    assert profiles.answer == Profile("m", "medium", "medium")
+def test_answer_can_be_taken_away_and_a_variable_brings_it_back(configured: Load) -> None:
+    text = "model_profiles: {answer: null, answer_quick: {model: q}}"
+    assert configured(text).settings.model_profiles == ModelProfiles(None, None, Profile("q", "medium", "medium"))
+    assert _answer(configured(text, MODEL_ANSWER="m")) == Profile("m", "medium", "medium")
 
 
 @pytest.mark.parametrize(
@@ -191,18 +153,13 @@ def test_minimal_effort_is_warned_of(configured: Load, text: str, environ: dict[
     ("yaml", "variable", "flags", "outcome"),
     [
         ("", "", Flags(), (False, None)),
-        ("{debug: true}", "", Flags(), (True, None)),
         ("{debug: true, debug_file: y}", "", Flags(), (True, "y")),
         ("", "1", Flags(), (True, None)),
-        ("", "True", Flags(), (True, None)),
         ("{debug_file: y}", "1", Flags(), (True, "y")),
-        ("{debug: true}", "0", Flags(), (False, None)),
-        ("{debug: true}", "false", Flags(), (False, None)),
         ("{debug: true}", "no", Flags(), (False, None)),
         ("{debug: true}", "OFF", Flags(), (False, None)),
         ("{debug_file: y}", "e", Flags(), (True, "e")),
         ("{debug_file: y}", "0", Flags(debug=True), (True, "y")),
-        ("{debug_file: y}", "e", Flags(debug=True), (True, "e")),
         ("{debug_file: y}", "e", Flags(debug=True, debug_file="f"), (True, "f")),
         ("", "", Flags(debug_file="f"), (True, "f")),
     ],
@@ -257,24 +214,28 @@ def test_a_policy_path_that_is_not_used_is_warned_of(configured: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("", "auto"),
-        ("server: {debug: false}", "auto"),
-        ("server: {hand_over_after_s: auto}", "auto"),
-        ("server: {hand_over_after_s: null}", None),
-        ("server: {hand_over_after_s: 5}", 5),
-        ("server: {hand_over_after_s: 7.5}", 7.5),
-    ],
+    ("text", "seconds"), [("", "auto"), ("hand_over_after_s: null", None), ("hand_over_after_s: 7.5", 7.5)]
 )
-def test_null_switches_hand_over_off_and_what_is_shown_can_be_loaded(
-    configured: Load, text: str, seconds: float | str | None
-) -> None:
-    configuration = configured(text)
-    assert configuration.settings.server.hand_over_after_s == seconds
-    shown = show(configuration, {})["effective"]["server"]
-    assert shown["hand_over_after_s"] == seconds
-    assert configured(json.dumps({"server": shown})).settings.server == configuration.settings.server
+def test_null_switches_hand_over_off(configured: Load, text: str, seconds: float | str | None) -> None:
+    assert configured(f"server: {{{text}}}").settings.server.hand_over_after_s == seconds
+
+
+# The time zone
+
+
+def test_the_instructions_speak_of_the_days_in_the_time_zone(configured: Load, home: Path) -> None:
+    (home / "policy.md").write_text("In Asia/Tokyo it is always tea time.")
+    own = "policy: {system: {source: file, path: ~/policy.md, merge: append}}"
+    policy = configured(f"search: {{timezone: Europe/Berlin}}\n{own}").system_policy
+    assert "mean days in Europe/Berlin." in policy
+    assert policy.count("Asia/Tokyo") == 1
+
+
+@pytest.mark.parametrize("name", ["Tokyo", "../etc/passwd", "/etc/localtime", "", "a\\0b"])
+def test_an_unknown_time_zone_is_refused(problems: Problems, name: str) -> None:
+    [problem] = problems(f'search: {{timezone: "{name}"}}')
+    wanted = "text that names a time zone, such as Europe/Berlin"
+    assert problem.startswith(f"config.yaml:1: search.timezone must be {wanted} (found ")
 
 
 # Showing it
