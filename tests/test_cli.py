@@ -124,7 +124,7 @@ def test_help_names_every_option_in_one_screen() -> None:
         (["a", "--tool", "iris"], "--tool must be one of answer, answer_detailed, answer_quick (found iris)"),
         (["a", "--quick", "--domains", "b"], "answer_quick does not take --domains"),
         (["a", "--recency", "soon"], "--recency must be a number, 0 or more"),
-        (["a", "--style", "loud"], "--style must be one of summary, bullets, citations-only"),
+        (["a", "--style", "loud"], "--style must be one of summary, bullets, citations-only (found loud)"),
         (["--completion", "tcsh"], "--completion must be one of bash, zsh, fish (found tcsh)"),
         (["--two\nlines"], "unknown option --two lines (see openai-responses-mcp --help)"),
         ([f"--api-key={KEY}"], "unknown option --api-key=*** (see openai-responses-mcp --help)"),

@@ -87,7 +87,9 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
     if options.version:
         return _say(f"{__version__}\n")
     if options.completion is not None:
-        return _completion(options.completion)
+        from openai_responses_mcp.commands.completion import SCRIPTS
+
+        return _say(SCRIPTS[options.completion]())
     if options.init:
         from openai_responses_mcp.commands.init import init
 
@@ -145,21 +147,6 @@ def _examine(options: Options, environ: Mapping[str, str]) -> int:
             yield from doctor.guarded_lines(environ, folder, names_unreadable=False)
 
     return examine(configuration, environ, problems, guarded_lines)
-
-
-def _completion(shell: str) -> int:
-    from openai_responses_mcp.commands.completion import SCRIPTS
-
-    if shell not in SCRIPTS:
-        raise BadCommandLine(
-            Sentence(
-                "{option} must be one of {names} (found {found})",
-                option="--completion",
-                names=", ".join(SCRIPTS),
-                found=shell,
-            )
-        )
-    return _say(SCRIPTS[shell]())
 
 
 def _flags(options: Options) -> Flags:

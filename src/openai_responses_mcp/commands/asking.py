@@ -101,15 +101,6 @@ def _tool(options: Options) -> Tool:
     chosen = list(dict.fromkeys(named)) or [NAMES[0]]
     if len(chosen) > 1:
         raise BadCommandLine(Sentence("choose one tool (found {tools})", tools=linked("{first} and {second}", chosen)))
-    if chosen[0] not in NAMES:
-        raise BadCommandLine(
-            Sentence(
-                "{option} must be one of {names} (found {found})",
-                option="--tool",
-                names=", ".join(NAMES),
-                found=chosen[0],
-            )
-        )
     return TOOLS[chosen[0]]
 
 
@@ -135,9 +126,8 @@ def _question(options: Options, tool: Tool, last_answer: LastAnswer, say: Say, *
         if flag not in [argument.name for argument in spelled.arguments]:
             raise BadCommandLine(Sentence("{tool} does not take {option}", tool=tool.name, option=flag))
     if continued is not None and not keeps_responses:
-        raise BadCommandLine(
-            Sentence("--continue cannot be used: request.store is false, so the API keeps no answers to continue")
-        )
+        says = "--continue cannot be used: request.store is false, so the API keeps no answers to continue"
+        raise BadCommandLine(Sentence(says))
     try:
         # Check before reading stdin to EOF, so that other mistakes are reported at once.
         question = read_question(spelled, {"query": options.ask, **given})

@@ -7,6 +7,7 @@ characters are made visible on a terminal and left out elsewhere.
 import asyncio
 import json
 import re
+import shutil
 import signal
 import sys
 import time
@@ -65,7 +66,9 @@ class Showing:
             self.tell(Sentence("cannot write the answer ({why})", why=exc.strerror))
             return 1
         if sys.stderr.isatty() and not self._is_json:
-            self._write_footer(answer, is_remembered=is_remembered)
+            text = one_line(footer(answer, self.say, is_remembered=is_remembered))
+            is_dim = is_lively(sys.stderr, self.environ)
+            sys.stderr.write(f"\n{_DIM}{text}{_NOT_DIM}\n" if is_dim else f"\n{text}\n")
         if answer.incomplete_reason is None:
             return 0
         reason = one_line(self.say(answer.incomplete_reason))
@@ -90,12 +93,7 @@ class Showing:
         text = with_kinds_of_dates(visible(answer.text), answer.citations, self.say)
         is_rendered = self.is_rendered and len(text) <= MOST_RENDERED
         text = with_labels(with_titles(text, answer.citations) if is_rendered else text, answer, self.say)
-        return self.render(text, _terminal_width()) if is_rendered else text + "\n"
-
-    def _write_footer(self, answer: Answer, *, is_remembered: bool) -> None:
-        text = one_line(footer(answer, self.say, is_remembered=is_remembered))
-        is_dim = is_lively(sys.stderr, self.environ)
-        sys.stderr.write(f"\n{_DIM}{text}{_NOT_DIM}\n" if is_dim else f"\n{text}\n")
+        return self.render(text, shutil.get_terminal_size().columns) if is_rendered else text + "\n"
 
 
 def footer(answer: Answer, say: Say = str, *, is_remembered: bool) -> str:
@@ -163,12 +161,6 @@ def _json_of(value: object) -> str:
     return (text if is_spelled else json.dumps(value, indent=2)) + "\n"
 
 
-def _terminal_width() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns
-
-
 def _write(text: str) -> None:
     # Not every output can encode every character: a pipe on Windows has the code page of the system.
     encoding = sys.stdout.encoding
@@ -219,6 +211,11 @@ async def _wait_for(
     rehearsed: Mapping[str, str] | None,
     started: Sequence[str],
 ) -> Answer:
+    def load() -> "Container":
+        if showing.is_rendered:
+            showing.render("", 80)  # Loads what rendering needs.
+        return basis.load_container()
+
     _listen_for_signals(on_signal)
     farewell, is_interrupted = "", False
     try:
@@ -227,7 +224,7 @@ async def _wait_for(
             if rehearsed is not None:
                 basis = await basis.rehearsed(rehearsed)
             # In a thread, so that the view keeps moving.
-            container = await WarmUp(lambda: _loaded(basis, showing)).result()
+            container = await WarmUp(load).result()
             if on_progress is not None:
                 on_progress(Progress(Sentence("asking the API")))
             try:
@@ -260,13 +257,6 @@ async def _watched(showing: Showing, *, is_quiet: bool) -> AsyncIterator[Progres
     finally:
         moving.cancel()
         view.wipe()
-
-
-def _loaded(basis: Basis, showing: Showing) -> "Container":
-    container = basis.load_container()
-    if showing.is_rendered:
-        showing.render("", 80)  # Loads what it needs.
-    return container
 
 
 def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:

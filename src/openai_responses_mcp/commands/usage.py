@@ -205,13 +205,7 @@ def parse(arguments: Sequence[str]) -> Options:
     except argparse.ArgumentError as exc:
         flag = (exc.argument_name or "").partition("/")[0]
         takes_value = any(option.value for option in OPTIONS if option.flag == flag)
-        raise BadCommandLine(
-            _see_help(
-                Sentence("{option} needs a value", option=flag)
-                if takes_value
-                else Sentence("{option} takes no value", option=flag)
-            )
-        ) from exc
+        raise _wrong("{option} needs a value" if takes_value else "{option} takes no value", option=flag) from exc
     _take_question(options, rest, arguments)
     _check(options)
     return options
@@ -234,30 +228,24 @@ def _take_question(options: Options, rest: Sequence[str], arguments: Sequence[st
     for word in rest:
         if word.startswith("-") and word != "-":
             near = _nearest(word, [option.flag for option in OPTIONS])
-            raise BadCommandLine(_see_help(Sentence("unknown option {word}{near}", word=word, near=near)))
+            raise _wrong("unknown option {word}{near}", word=word, near=near)
     asked = [] if options.ask is None else [options.ask]
     if len(asked) + len(rest) > 1:
         others = _without(arguments, ["--ask", *asked, *rest])
         line = " ".join([PROGRAM, _quoted(" ".join([*asked, *rest])), *map(shlex.quote, others)])
-        near = _nearest(arguments[0], COMMAND_WORDS)
-        if near:
-            raise BadCommandLine(
-                Sentence(
-                    "unknown command {word}{near} To ask a question, put the question in quotes:",
-                    word=arguments[0],
-                    near=near,
-                ),
-                line,
-            )
+        if near := _nearest(arguments[0], COMMAND_WORDS):
+            says = "unknown command {word}{near} To ask a question, put the question in quotes:"
+            raise BadCommandLine(Sentence(says, word=arguments[0], near=near), line)
         raise BadCommandLine(Sentence("put the question in quotes:"), line)
     for word in rest:
         if word in COMMAND_WORDS:
-            raise BadCommandLine(_see_help(Sentence("{word} is a command: write it first", word=word)))
-        if any(word == option.flag.strip("-") for option in OPTIONS):
-            raise BadCommandLine(_see_help(_unknown_command(word, f"--{word}")))
+            raise _wrong("{word} is a command: write it first", word=word)
+        meant = {option.flag.strip("-"): option.flag for option in OPTIONS}
         for area, verbs in {**AGENTS, "guard": _GUARD_VERBS}.items():
-            if word in verbs:
-                raise BadCommandLine(_see_help(_unknown_command(word, f"{area} {word}")))
+            meant |= {verb: f"{area} {verb}" for verb in verbs if verb not in meant}
+        if word in meant:
+            near = Sentence(": did you mean {near}?", near=meant[word])
+            raise _wrong("unknown command {word}{near}", word=word, near=near)
         if near := _nearest(word, COMMAND_WORDS):
             raise BadCommandLine(
                 Sentence("unknown command {word}{near} To ask a question:", word=word, near=near),
@@ -273,13 +261,10 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return Sentence(": did you mean {near}?", near=near[0]) if near else ""
 
 
-def _unknown_command(word: str, meant: str) -> Sentence:
-    near = Sentence(": did you mean {near}?", near=meant)
-    return Sentence("unknown command {word}{near}", word=word, near=near)
-
-
-def _see_help(mistake: Sentence) -> Sentence:
-    return Sentence("{mistake} (see {program} --help)", mistake=mistake, program=PROGRAM)
+def _wrong(template: str, /, **facts: object) -> BadCommandLine:
+    """A mistake that the help explains."""
+    mistake = Sentence(template, **facts)
+    return BadCommandLine(Sentence("{mistake} (see {program} --help)", mistake=mistake, program=PROGRAM))
 
 
 def _without(arguments: Sequence[str], taken: Sequence[str]) -> list[str]:
@@ -304,21 +289,22 @@ def _check(options: Options) -> None:
         options.ask = DEMO_QUESTION
         commands = ["--ask"]
     if len(commands) > 1 and sorted(commands) not in map(sorted, _TOGETHER):
-        raise BadCommandLine(
-            _see_help(Sentence("{first} and {second} do not go together", first=commands[0], second=commands[1]))
-        )
+        raise _wrong("{first} and {second} do not go together", first=commands[0], second=commands[1])
     if asking and commands != ["--ask"] and commands + asking not in _TOGETHER:
-        raise BadCommandLine(_see_help(Sentence("{option} goes with {others}", option=asking[0], others="--ask")))
+        raise _wrong("{option} goes with {others}", option=asking[0], others="--ask")
     serving = options.given([option for option in GENERAL if option.flag in _SERVING])
     if serving and options.http is None:
-        raise BadCommandLine(_see_help(Sentence("{option} goes with {others}", option=serving[0], others="--http")))
+        raise _wrong("{option} goes with {others}", option=serving[0], others="--http")
     if options.rehearse and not {"--stdio", "--http", "--ask"} & {*commands}:
-        raise BadCommandLine(_see_help(Sentence("--rehearse goes with --stdio, --http or --ask")))
+        raise _wrong("--rehearse goes with --stdio, --http or --ask")
     if options.ask is not None and not options.ask.strip():
         raise BadCommandLine(Sentence("--ask needs a question"))
     if options.fetch is not None and not options.fetch.strip():
         raise BadCommandLine(Sentence("--fetch needs the id of a response"))
     if options.continues and not options.continues.startswith(_ID):
-        raise BadCommandLine(
-            _see_help(Sentence("--continue takes the id of an answer, which starts with {beginning}", beginning=_ID))
-        )
+        raise _wrong("--continue takes the id of an answer, which starts with {beginning}", beginning=_ID)
+    for option in OPTIONS:
+        found = getattr(options, _field(option.flag))
+        if option.choices and found is not None and found not in option.choices:
+            says, names = "{option} must be one of {names} (found {found})", ", ".join(option.choices)
+            raise BadCommandLine(Sentence(says, option=option.flag, names=names, found=found))

@@ -334,7 +334,7 @@ def templates_in(source: ast.Module) -> Iterator[str]:
     for node in ast.walk(source):
         match node:
             case ast.Call(
-                func=ast.Name("Sentence" | "words" | "linked")
+                func=ast.Name("Sentence" | "words" | "linked" | "_wrong")
                 | ast.Attribute(attr="words")
                 | ast.Call(ast.Name("words_here")),
                 args=[text, *_],

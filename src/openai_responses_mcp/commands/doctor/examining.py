@@ -10,7 +10,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
@@ -134,23 +133,17 @@ def _is_writable(path: str) -> bool:
 # Clients
 
 
-class _Setup(NamedTuple):
-    """One client here, and what was found in its files."""
-
-    client: Client
-    own_file: str
-    findings: list[SetupFinding]
-
-
 async def _client_lines(basis: Basis, environ: Mapping[str, str], longest_start_seconds: float) -> list[Line]:
     """All our entries start at the same time."""
     key_variable = basis.configuration.settings.openai.api_key_env
-    setting_up = (_setup(client, environ, key_variable, longest_start_seconds) for client in CLIENTS)
-    setups = await asyncio.gather(*setting_up)
-    return [line for setup in setups for line in _lines_of(setup, environ, key_variable)]
+    examining = (_findings(client, environ, key_variable, longest_start_seconds) for client in CLIENTS)
+    found = zip(CLIENTS, await asyncio.gather(*examining), strict=True)
+    return [line for client, findings in found for line in _lines_of(client, findings, environ, key_variable)]
 
 
-async def _setup(client: Client, environ: Mapping[str, str], key_variable: str, longest_start_seconds: float) -> _Setup:
+async def _findings(
+    client: Client, environ: Mapping[str, str], key_variable: str, longest_start_seconds: float
+) -> list[SetupFinding]:
     own_files, findings = own_files_of(client, environ), list[SetupFinding]()
     for path in files_of(client, environ, _working_folder()):
         is_own = path in own_files
@@ -158,11 +151,12 @@ async def _setup(client: Client, environ: Mapping[str, str], key_variable: str, 
         # An entry in a project's file may come from others, and is not started.
         starting = (_started(one, client, environ, longest_start_seconds) for one in found)
         findings += await asyncio.gather(*starting) if is_own else found
-    return _Setup(client, own_files[0], findings)
+    return findings
 
 
-def _lines_of(setup: _Setup, environ: Mapping[str, str], key_variable: str) -> Iterator[Line]:
-    client, findings = setup.client, setup.findings
+def _lines_of(
+    client: Client, findings: Sequence[SetupFinding], environ: Mapping[str, str], key_variable: str
+) -> Iterator[Line]:
     if findings:
         levels = {finding.level for finding in findings}
         worst = next(level for level in ("FAIL", "warn", "ok") if level in levels)
@@ -172,14 +166,13 @@ def _lines_of(setup: _Setup, environ: Mapping[str, str], key_variable: str) -> I
     if any(finding.is_answering for finding in findings):
         return
     find = _finder(environ)
-    how = maybe_how_to_add(client, setup.own_file, key_variable, own_command(find), find, home_of(environ))
-    if findings and how is not None:
-        not_set_up = Sentence("not set up; {how}", how=how.words)
-        yield Line(NOT_SET_UP, Sentence("{client}, answers", client=client.name), not_set_up, how.paste)
-    elif not findings and how is None:
+    own_file = own_files_of(client, environ)[0]
+    how = maybe_how_to_add(client, own_file, key_variable, own_command(find), find, home_of(environ))
+    if how is not None:
+        what = Sentence("{client}, answers", client=client.name) if findings else client.name
+        yield Line(NOT_SET_UP, what, Sentence("not set up; {how}", how=how.words), how.paste)
+    elif not findings:
         yield Line(NOT_SET_UP, client.name, Sentence("not found on this machine"))
-    elif how is not None:
-        yield Line(NOT_SET_UP, client.name, Sentence("not set up; {how}", how=how.words), how.paste)
 
 
 def _examine(

@@ -79,19 +79,11 @@ def json_of(value: JsonValue, encoding: str = "utf-8") -> str:
     plain = _plain(value)
     text = revealed_json(json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False))
     # If the encoding lacks a character, escape as JSON does: Python's escapes are not JSON.
-    return text if _fits(text, encoding) else json.dumps(plain, indent=2, allow_nan=False)
+    return text if writable(text, encoding) == text else json.dumps(plain, indent=2, allow_nan=False)
 
 
 def writable(text: str, encoding: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def _fits(text: str, encoding: str) -> bool:
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _plain(value: JsonValue) -> JsonValue:
