@@ -40,11 +40,6 @@ def asked(rehearsal: StandInThread) -> str:
 # Tools and their arguments
 
 
-def test_a_question_alone_is_asked(environ: dict[str, str], rehearsal: StandInThread) -> None:
-    assert main(["Why?"], environ) == 0
-    assert asked(rehearsal).startswith("Why?\n[Hints] ")
-
-
 @pytest.mark.parametrize("options", [["--quick"], ["--tool", "answer_quick"], ["--tool=answer_quick", "--quick"]])
 def test_a_tool_brings_its_profile(environ: dict[str, str], rehearsal: StandInThread, options: list[str]) -> None:
     assert main(["Why?", *options], environ | {"MODEL_QUICK": "gpt-5-mini"}) == 0
@@ -129,17 +124,22 @@ def test_text_from_a_pipe_is_material_to_the_question(environ: dict[str, str], r
     assert asked(rehearsal).startswith(MATERIAL)
 
 
-@pytest.mark.parametrize("text", [b"", b"\n \n"])
-def test_a_stdin_without_text_is_no_material(environ: dict[str, str], rehearsal: StandInThread, text: bytes) -> None:
-    assert run(environ, "Why?", input=text).returncode == 0
-    assert asked(rehearsal).startswith("Why?\n[Hints] ")
-
-
-def test_a_silent_socket_is_not_waited_for(environ: dict[str, str], rehearsal: StandInThread) -> None:
+def test_a_stdin_without_text_is_no_material(environ: dict[str, str], rehearsal: StandInThread) -> None:
     ours, theirs = socket.socketpair()
-    with ours, theirs:
-        assert run(environ, "Why?", stdin=theirs).returncode == 0
-    assert asked(rehearsal).startswith("Why?\n[Hints] ")
+    terminal, end_of_terminal = os.openpty()
+    try:
+        for given in ({"input": b"\n \n"}, {"stdin": theirs}, {"stdin": end_of_terminal}):
+            assert run(environ, "Why?", **given).returncode == 0
+        closed = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "Why?"]
+        assert subprocess.run(closed, env=environ, capture_output=True, timeout=WAIT_SECONDS).returncode == 0
+    finally:
+        ours.close()
+        theirs.close()
+        os.close(terminal)
+        os.close(end_of_terminal)
+    for request in rehearsal.server.requests:
+        assert request.json["input"][0]["content"][0]["text"].startswith("Why?\n[Hints] ")
+    assert len(rehearsal.server.requests) == 4
 
 
 def test_a_socket_that_says_something_is_read_to_its_end(environ: dict[str, str], rehearsal: StandInThread) -> None:
@@ -149,22 +149,6 @@ def test_a_socket_that_says_something_is_read_to_its_end(environ: dict[str, str]
         ours.shutdown(socket.SHUT_WR)
         assert run(environ, "Sum it up.", stdin=theirs).returncode == 0
     assert asked(rehearsal).startswith(MATERIAL)
-
-
-def test_a_terminal_is_not_waited_for(environ: dict[str, str], rehearsal: StandInThread) -> None:
-    ours, theirs = os.openpty()
-    try:
-        assert run(environ, "Why?", stdin=theirs).returncode == 0
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    assert asked(rehearsal).startswith("Why?\n[Hints] ")
-
-
-def test_a_closed_stdin_is_no_material(environ: dict[str, str], rehearsal: StandInThread) -> None:
-    shell = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "Why?"]
-    assert subprocess.run(shell, env=environ, capture_output=True, timeout=WAIT_SECONDS).returncode == 0
-    assert asked(rehearsal).startswith("Why?\n[Hints] ")
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class LiveView:
     def hear(self, progress: Progress) -> None:
         """Progress without words comes before a text begins, so earlier words were not the answer."""
         self._next = progress.message
-        if _names_something(progress.message):
+        if '"' in progress.message or "://" in progress.message:  # A query or an address.
             self._message, self._held_until = progress.message, self._monotonic() + HOLD_SECONDS
         if progress.words and self._begins_anew:
             self._words = ""
@@ -118,7 +118,7 @@ class LiveView:
             self._drawn = []
 
     def _line(self, width: int) -> str:
-        spinner = _SPINNER if _can_spell(self._stream, _SPINNER) else _PLAIN_SPINNER
+        spinner = _SPINNER if _spelled(self._stream, _SPINNER) == _SPINNER else _PLAIN_SPINNER
         self._frames += 1
         now = self._monotonic()
         if now >= self._held_until:
@@ -153,15 +153,6 @@ def _end_of(words: str, most_letters: int) -> str:
         return words
     end = words[-most_letters:]
     return end.partition("\n")[2] or end
-
-
-def _names_something(message: str) -> bool:
-    """A query or an address."""
-    return '"' in message or "://" in message
-
-
-def _can_spell(stream: TextIO, text: str) -> bool:
-    return _spelled(stream, text) == text
 
 
 def _spelled(stream: TextIO, text: str) -> str:

@@ -34,7 +34,6 @@ from openai_responses_mcp.server.eras import HTTP_HANDSHAKES
 from openai_responses_mcp.start import Basis, basis_of, prepared, settle
 
 if TYPE_CHECKING:
-    from openai_responses_mcp.container import Container
     from openai_responses_mcp.server.calling import Caller
 
 USUAL_HOST = "127.0.0.1"
@@ -165,7 +164,8 @@ async def _serve(
         basis = await basis.rehearsed()
     # Load everything first: this server starts before its clients.
     is_ending, server, logger = asyncio.Event(), basis.configuration.settings.server, basis.logger
-    container, caller = await asyncio.to_thread(_loaded, basis, is_ending)
+    container = await asyncio.to_thread(basis.load_container, is_observed=True, is_ending=is_ending, is_over_http=True)
+    caller = await asyncio.to_thread(prepared, container)
 
     async def load_caller() -> "Caller":
         return caller
@@ -193,11 +193,6 @@ async def _serve(
     )
     await settle(container)
     return code
-
-
-def _loaded(basis: Basis, is_ending: asyncio.Event) -> "tuple[Container, Caller]":
-    container = basis.load_container(is_observed=True, is_ending=is_ending, is_over_http=True)
-    return container, prepared(container)
 
 
 async def serve_until_stopped(

@@ -195,12 +195,20 @@ def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings)
     _drop_listed_sections(written, file, findings)
     errors, settings = _validate(written)
     for path, error in sorted(errors.items(), key=lambda item: file.line_of(item[0])):
-        if not any(secret[: len(path)] == path for secret in secrets):
-            _tell(path, error, file, findings)
+        if any(secret[: len(path)] == path for secret in secrets):
+            continue
+        if error["type"] == _UNKNOWN_KEY:
+            unknown = Sentence("unknown key {name}{near}", name=_dotted(path), near=_nearest(path))
+            findings.problem(about(f"{file.path}:{file.line_of(path)}", unknown))
+        else:
+            findings.misfit(file.place(path), kind_at(path), error["input"])
     if errors:
         written = _without(written, [*errors, *secrets])
         errors, settings = _validate(written)
-    _refuse_server_fields(settings, file, findings)
+    for name in settings.request.extra:
+        if name in SERVER_FIELDS:
+            says, place = "{name} is set by the server itself: {instead}", file.place((*_EXTRA, name))
+            findings.problem(Sentence(says, name=place, instead=SERVER_FIELDS[name]))
     return (Settings(), {}) if errors else (settings, written)
 
 
@@ -231,26 +239,10 @@ def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Se
         return {_path_of(error): error for error in exc.errors(include_url=False)}, Settings()
 
 
-def _refuse_server_fields(settings: Settings, file: ConfigFile, findings: Findings) -> None:
-    for name in settings.request.extra:
-        if name in SERVER_FIELDS:
-            place = file.place((*_EXTRA, name))
-            says = "{name} is set by the server itself: {instead}"
-            findings.problem(Sentence(says, name=place, instead=SERVER_FIELDS[name]))
-
-
 def _path_of(error: "ErrorDetails") -> "KeyPath":
     """The key of the error. A value of a union type gets one error per type; they count as one."""
     path = error["loc"]
     return path[:-1] if error["type"] != _UNKNOWN_KEY and path[-1] in _KINDS_OF_A_VALUE else path
-
-
-def _tell(path: "KeyPath", error: "ErrorDetails", file: ConfigFile, findings: Findings) -> None:
-    if error["type"] == _UNKNOWN_KEY:
-        unknown = Sentence("unknown key {name}{near}", name=_dotted(path), near=_nearest(path))
-        findings.problem(about(f"{file.path}:{file.line_of(path)}", unknown))
-    else:
-        findings.misfit(file.place(path), kind_at(path), error["input"])
 
 
 def _nearest(path: "KeyPath") -> str:

@@ -133,17 +133,6 @@ async def test_a_form_or_a_request_without_the_page_token_cannot_change_anything
     assert len((await desk.look("/waiting")).json()["waiting"]) == 1
 
 
-async def test_requests_are_decided(desk: OpenedDesk, stores: Stores) -> None:
-    await desk.sit_down()
-    asker = Asker(stores)
-    one, two = [(await asker.ask()).approval_id for _ in range(2)]
-    chosen = [{"approval_id": one, "decision": "approve", "comment": "fine"}, {"approval_id": two, "decision": "deny"}]
-    reply = (await desk.change("/decisions", {"decisions": chosen})).json()
-    assert [result["decision"] for result in reply["decided"]] == ["approve", "deny"]
-    assert (await asker.controller.check_token(reply["decided"][0]["token"]["token"])).request.comment == "fine"
-    assert (await desk.look("/waiting")).json() == {"waiting": [], "guards": []}
-
-
 async def test_a_change_that_cannot_be_read_is_refused_with_a_reason(desk: OpenedDesk) -> None:
     await desk.sit_down()
     headers = {"origin": ORIGIN, "x-page-token": desk.page_token, "content-type": "application/json"}

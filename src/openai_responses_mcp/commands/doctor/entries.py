@@ -71,19 +71,13 @@ def _line_of(exc: Exception, text: str) -> int:
 
 
 def _our_entries(client: Client, data: Any) -> Iterator[Entry]:
-    for project, section in _sections(client, data):
-        for name, value in section.items():
-            entry = _entry(f"{name} ({project})" if project else name, _mapping(value))
+    """Those for all projects, then those of single ones, which Claude Code keeps in the same file."""
+    top = _mapping(data)
+    for project, value in [("", top), *_mapping(top.get("projects")).items()]:
+        for name, given in _mapping(_mapping(value).get(client.section)).items():
+            entry = _entry(f"{name} ({project})" if project else name, _mapping(given))
             if starts_this_program(entry):
                 yield entry
-
-
-def _sections(client: Client, data: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The section for all projects, then those of single ones, which Claude Code keeps in the same file."""
-    top = _mapping(data)
-    yield "", _mapping(top.get(client.section))
-    for project, value in _mapping(top.get("projects")).items():
-        yield project, _mapping(_mapping(value).get(client.section))
 
 
 def _entry(name: str, value: dict[str, Any]) -> Entry:

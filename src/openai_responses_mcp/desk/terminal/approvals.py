@@ -19,7 +19,6 @@ from openai_responses_mcp.desk.terminal.text import (
 from openai_responses_mcp.domain.texts import Sentence, revealed
 from openai_responses_mcp.gate.approvals.models import (
     ApprovalRecord,
-    HumanApprovalRequest,
     HumanDecision,
     ResumeToken,
     StandingApproval,
@@ -156,9 +155,10 @@ STATUS: Mapping[str, str] = {
 async def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bool = True) -> list[str]:
     """What will run comes first, then why, and the commands that decide last."""
     request, words, paper = record.request, console.words, console.paper
+    arguments = request.arguments if request.changed_arguments is None else request.changed_arguments
     lines = [
         paper.painted(words("What will run: {tool}", tool=name_shown(request.tool_name)), "bold"),
-        *_arguments(console, request),
+        *(paper.arguments(arguments, words) or [words("without arguments")]),
     ]
     lines += ["", *paper.wrapped(words("Why you are asked: {reason}", reason=on_one_line(console.reason_of(record))))]
     if request.definition_change:
@@ -183,11 +183,6 @@ async def request_lines(console: Console, record: ApprovalRecord, *, with_comman
     if request.comment:
         lines += paper.wrapped(words("Comment: {comment}", comment=on_one_line(request.comment)))
     return lines
-
-
-def _arguments(console: Console, request: HumanApprovalRequest) -> list[str]:
-    shown = request.arguments if request.changed_arguments is None else request.changed_arguments
-    return console.paper.arguments(shown, console.words) or [console.words("without arguments")]
 
 
 def _when(console: Console, record: ApprovalRecord) -> str:

@@ -60,16 +60,12 @@ async def show_log(console: Console, arguments: argparse.Namespace) -> int:
         return await verify(console, arguments)
     logs = await console.parts.audit.query(arguments.run, arguments.since)
     if arguments.records or console.is_json:
-        return await _show_records(console, logs, arguments.run)
-    lines = call_lines(console, calls_in(logs)) or [console.words("The log has no calls yet.")]
-    console.say(*lines)
-    return 0
-
-
-async def _show_records(console: Console, logs: Sequence[ExecutionLog], run_id: str | None) -> int:
-    unknown = {one.sequence for one in unfinished(await console.parts.audit.query(run_id))}
-    facts = [asdict(one) | ({"outcome": "unknown"} if one.sequence in unknown else {}) for one in logs]
-    console.show(facts, *(_record_lines(console, logs, unknown) or [console.words("The log has no calls yet.")]))
+        unknown = {one.sequence for one in unfinished(await console.parts.audit.query(arguments.run))}
+        facts = [asdict(one) | ({"outcome": "unknown"} if one.sequence in unknown else {}) for one in logs]
+        lines = _record_lines(console, logs, unknown)
+    else:
+        facts, lines = [], call_lines(console, calls_in(logs))
+    console.show(facts, *(lines or [console.words("The log has no calls yet.")]))
     return 0
 
 

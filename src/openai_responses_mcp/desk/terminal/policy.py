@@ -78,13 +78,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(arguments: argparse.Namespace) -> int:
     found = asyncio.run(_checked(arguments.file, arguments.store))
-    _write(_json(asdict(found)) if arguments.json else _lines(arguments.file, found))
-    return 1 if found.lines else 0
-
-
-def _lines(file: str, found: PolicyFindings) -> str:
     says = "{file}: 1 rule, no problems" if found.rules == 1 else "{file}: {rules} rules, no problems"
-    return "\n".join(found.lines) or words_here()(says, file=file, rules=found.rules)
+    lines = "\n".join(found.lines) or words_here()(says, file=arguments.file, rules=found.rules)
+    _write(_json(asdict(found)) if arguments.json else lines)
+    return 1 if found.lines else 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -92,8 +89,6 @@ def _lines(file: str, found: PolicyFindings) -> str:
 
 WAS: Mapping[str, str] = {"allow": "allowed", "needs_human": "asked", "deny": "denied"}
 WOULD: Mapping[str | None, str] = {"allow": "allow", "needs_human": "ask", "deny": "deny", None: "cannot tell"}
-
-_KEYS = ("number", "time", "run_id", "tool", "recorded", "with_the_file", "why")
 
 
 def _test(arguments: argparse.Namespace) -> int:
@@ -110,13 +105,19 @@ def _store(arguments: argparse.Namespace) -> str:
 
 
 def _facts(replay: Replay) -> JsonObject:
-    return {"calls": replay.calls, "found": [dict(zip(_KEYS, _fields(one), strict=True)) for one in replay.found]}
-
-
-def _fields(one: Replayed) -> tuple[JsonValue, ...]:
-    log = one.log
-    tool, would = f"{log.tool_kind}:{log.tool_name}", one.decision or "cannot be told"
-    return log.sequence, log.timestamp[:19], log.run_id, tool, log.decision, would, one.reason
+    found = [
+        {
+            "number": one.log.sequence,
+            "time": one.log.timestamp[:19],
+            "run_id": one.log.run_id,
+            "tool": f"{one.log.tool_kind}:{one.log.tool_name}",
+            "recorded": one.log.decision,
+            "with_the_file": one.decision or "cannot be told",
+            "why": one.reason,
+        }
+        for one in replay.found
+    ]
+    return {"calls": replay.calls, "found": found}
 
 
 def _report(replay: Replay) -> str:

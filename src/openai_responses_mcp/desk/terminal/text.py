@@ -82,12 +82,11 @@ class Paper:
         used = [at for at, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
         rows = [[row[at] for at in used] or [""] for row in rows]
         widths = [max(map(cell_len, cells)) for cells in zip(*rows, strict=True)]
-        return [self._row(row, widths) for row in rows]
-
-    def _row(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        padded = [cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths[:-1], strict=True)]
-        before = "".join(f"{cell}{GAP}" for cell in padded)
-        return self.cut(before + row[-1]).rstrip()
+        lines = []
+        for *before, last in rows:
+            padded = (set_cell_size(cell, wide) for cell, wide in zip(before, widths, strict=False))
+            lines.append(self.cut(GAP.join([*padded, last])).rstrip())
+        return lines
 
 
 def _pieces(line: str, room: int) -> Iterator[str]:
