@@ -1,4 +1,4 @@
-"""The command line: how it is taken apart, and what the commands that serve nobody say."""
+"""The command line: how it is parsed, and the commands that serve no client."""
 
 import json
 import subprocess
@@ -52,7 +52,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         (["--debug", "--stdio"], Options(debug="", stdio=True)),
     ],
 )
-def test_a_command_line_is_taken_apart(line: list[str], options: Options) -> None:
+def test_a_command_line_is_parsed(line: list[str], options: Options) -> None:
     assert parse(line) == options
 
 
@@ -147,15 +147,15 @@ def test_the_configuration_is_shown_as_json_on_stderr(
 ) -> None:
     environ |= {"OPENAI_API_KEY": KEY, "MODEL_ANSWER": "gpt-5-mini", "DEBUG": "0"}
     assert main(["--show-config", "--debug", "~/debug.log"], environ) == 0
-    told = capfd.readouterr()
-    shown = json.loads(told.err)
-    assert told.out == ""
+    output = capfd.readouterr()
+    shown = json.loads(output.err)
+    assert output.out == ""
     assert shown["version"] == __version__
     assert shown["sources"] == {"defaults": True, "yaml": None, "env": ["MODEL_ANSWER"], "cli": ["--debug"]}
     assert shown["effective"]["model_profiles"]["answer"]["model"] == "gpt-5-mini"
     assert shown["effective"]["server"]["debug"] is True
     assert shown["effective"]["server"]["debug_file"] == f"{environ['HOME']}/debug.log"
-    assert KEY not in told.err
+    assert KEY not in output.err
 
 
 def test_a_warning_comes_first_and_stands_out_on_a_terminal(
@@ -172,15 +172,15 @@ def test_a_warning_comes_first_and_stands_out_on_a_terminal(
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"), [(["--version"], 0, f"{__version__}\n"), (["--nonsense"], 2, ""), ([], 0, HELP)]
+    ("options", "code", "output"), [(["--version"], 0, f"{__version__}\n"), (["--nonsense"], 2, ""), ([], 0, HELP)]
 )
 def test_the_process_ends_with_the_code_of_its_command(
-    tmp_path: Path, options: list[str], code: int, told: str
+    tmp_path: Path, options: list[str], code: int, output: str
 ) -> None:
     done = subprocess.run(
         [*COMMAND, *options], capture_output=True, env=environment(tmp_path), encoding="utf-8", timeout=WAIT_SECONDS
     )
-    assert (done.returncode, done.stdout) == (code, told)
+    assert (done.returncode, done.stdout) == (code, output)
     assert len(done.stderr.splitlines()) == (1 if code else 0)
 
 

@@ -40,9 +40,9 @@ def run(environ: dict[str, str], *options: str) -> "subprocess.CompletedProcess[
 
 def test_the_answer_is_all_that_is_written(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--ask", "What is the weather today?"], environ) == 0
-    told = capfd.readouterr()
-    assert told.err == ""
-    assert re.search(r"\n\nSources:\n(- \S+ \(\d{4}-\d{2}-\d{2}\)\n)+$", told.out)
+    output = capfd.readouterr()
+    assert output.err == ""
+    assert re.search(r"\n\nSources:\n(- \S+ \(\d{4}-\d{2}-\d{2}\)\n)+$", output.out)
 
 
 def test_the_question_is_asked_like_that_of_a_client(environ: dict[str, str], rehearsal: StandInThread) -> None:
@@ -63,15 +63,15 @@ def test_the_question_is_asked_like_that_of_a_client(environ: dict[str, str], re
         ("outcome=refusal", "The model refused to answer"),
     ],
 )
-def test_a_failure_is_told_on_stderr_with_exit_one(
+def test_a_failure_is_written_to_stderr_with_exit_one(
     environ: dict[str, str], capfd: pytest.CaptureFixture[str], directive: str, reason: str
 ) -> None:
     assert main(["--ask", f"Why? [rehearse: {directive}]"], environ) == 1
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"answer failed: {reason}")
-    assert told.err.endswith("\n")
-    assert KEY not in told.err
+    output = capfd.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"answer failed: {reason}")
+    assert output.err.endswith("\n")
+    assert KEY not in output.err
 
 
 def test_a_missing_key_is_a_failure_that_says_where_keys_come_from_and_how_to_do_without(
@@ -134,13 +134,13 @@ def test_the_answer_of_a_running_response_is_all_that_is_written(
         ("expires=0", "The API does not have the response resp_"),
     ],
 )
-def test_a_response_that_failed_is_told_on_stderr_with_exit_one(
+def test_a_failed_response_is_written_to_stderr_with_exit_one(
     environ: dict[str, str], rehearsal: StandInThread, capfd: pytest.CaptureFixture[str], keys: str, reason: str
 ) -> None:
     assert main(["--fetch", begin(rehearsal, keys)], environ) == 1
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"answer failed: {reason}")
+    output = capfd.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"answer failed: {reason}")
 
 
 def test_a_response_that_takes_too_long_is_a_failure_that_says_how_to_go_on(

@@ -64,9 +64,9 @@ def test_arguments_of_the_tool_reach_the_model(environ: dict[str, str], rehearsa
 
 def test_the_structured_result_is_printed_as_json(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["What is the weather today?", "--json"], environ) == 0
-    told = capfd.readouterr()
-    result = json.loads(told.out)
-    assert told.err == ""
+    output = capfd.readouterr()
+    result = json.loads(output.out)
+    assert output.err == ""
     assert set(result) == {"answer", "used_search", "citations", "model", "response_id"}
     assert result["citations"][0]["date_kind"] == "accessed"
 
@@ -201,7 +201,7 @@ def test_a_place_that_cannot_be_written_costs_no_answer(environ: dict[str, str],
     assert run(environ, "Why?").returncode == 0
 
 
-def test_an_answer_that_is_not_kept_is_told_in_words_of_the_command_line(environ: dict[str, str]) -> None:
+def test_a_lost_answer_is_named_by_the_option(environ: dict[str, str]) -> None:
     done = run(environ, "Why?", "--continue", "resp_gone")
     assert done.returncode == 1
     assert done.stderr.startswith(

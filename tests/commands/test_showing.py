@@ -21,7 +21,7 @@ ANSWER = Answer("Because.", True, (), "gpt-5.2", "resp_1", Usage(700, 23, 723), 
 
 
 @pytest.mark.parametrize(
-    ("answer", "is_remembered", "told"),
+    ("answer", "is_remembered", "output"),
     [
         (ANSWER, True, "1 search · 723 tokens · continue with --continue"),
         (ANSWER, False, "1 search · 723 tokens · continue with --continue resp_1"),
@@ -33,8 +33,8 @@ ANSWER = Answer("Because.", True, (), "gpt-5.2", "resp_1", Usage(700, 23, 723), 
         ),
     ],
 )
-def test_the_footer_can_be_read(answer: Answer, is_remembered: bool, told: str) -> None:
-    assert footer(answer, is_remembered=is_remembered) == told
+def test_the_footer_can_be_read(answer: Answer, is_remembered: bool, output: str) -> None:
+    assert footer(answer, is_remembered=is_remembered) == output
 
 
 def cited(*pairs: tuple[str, str | None]) -> list[Citation]:

@@ -198,7 +198,7 @@ def test_a_wrong_value_is_named_with_its_place(problems: Problems, text: str, li
     assert problems(text) == [f"config.yaml:{line}"]
 
 
-def test_all_problems_are_told_together(problems: Problems) -> None:
+def test_all_problems_are_reported_together(problems: Problems) -> None:
     assert problems("a: 1\nrequest: {max_retries: 11}\nb: 1", Flags(model=""), MAX_CITATIONS="0") == [
         "config.yaml:1: unknown key a",
         "config.yaml:2: request.max_retries must be a whole number between 0 and 10 (found 11)",
@@ -278,9 +278,9 @@ def test_a_name_like_that_of_a_key_without_a_text_is_an_unknown_key(problems: Pr
     ],
 )
 def test_a_key_appears_in_no_problem(problems: Problems, text: str, environ: dict[str, str]) -> None:
-    told = "\n".join(problems(text, **environ))
-    assert KEY not in told
-    assert "the-key-in-use" not in told
+    output = "\n".join(problems(text, **environ))
+    assert KEY not in output
+    assert "the-key-in-use" not in output
 
 
 def test_ordinary_values_are_not_taken_for_keys(configured: Load) -> None:

@@ -118,7 +118,7 @@ def test_a_profile_takes_from_answer_what_it_does_not_say(configured: Load) -> N
         ("request: {omit: [truncation]}", ("answer_detailed",)),
     ],
 )
-def test_research_runs_in_the_background_unless_told_otherwise(
+def test_research_runs_in_the_background_unless_configured_otherwise(
     configured: Load, text: str, in_background: tuple[str, ...]
 ) -> None:
     assert configured(text).settings.tools_in_background == in_background
@@ -241,7 +241,7 @@ def test_an_unknown_time_zone_is_refused(problems: Problems, name: str) -> None:
 # Showing it
 
 
-def test_show_tells_sources_and_settings(configured: Load, file: Path) -> None:
+def test_show_has_sources_and_settings(configured: Load, file: Path) -> None:
     flags = Flags(model="m", debug=True)
     text = "server: {tools: [answer]}\nrequest: {extra: {metadata: {a: [b]}}}"
     configuration = configured(text, flags, MODEL_ANSWER="n", MAX_CITATIONS="2", DEBUG="1")

@@ -58,7 +58,7 @@ def test_the_printed_text_itself_can_be_given_warnings_and_all(
     assert settings.model_profiles.answer.model == "o3"
 
 
-def test_a_problem_in_it_is_told_with_its_line(problems: Problems) -> None:
+def test_a_problem_in_it_is_reported_with_its_line(problems: Problems) -> None:
     text = '{"version": "0.9.0",\n"sources": {},\n"effective": {\n"policy": {"max_citations": 99}}}'
     assert problems(text) == [
         "config.yaml:4: policy.max_citations must be a whole number between 1 and 10 (found 99)",

@@ -96,9 +96,9 @@ def test_a_client_without_its_command_is_set_up_in_its_file(client: Client, tmp_
     parsed = tomllib.loads(f"{snippet}\n[other.table]") if client is CODEX else json.loads(snippet)
     assert parsed[client.section]["openai-responses"]["command"] == OWN[0]
     # All that is left to do is to put the key in.
-    told = examine_file(client, "FILE", snippet, KEY, everywhere)
-    assert [one.level for one in told] == (["ok"] if client is CODEX else ["FAIL"])
-    assert client is CODEX or "env has no key yet" in told[0].text
+    output = examine_file(client, "FILE", snippet, KEY, everywhere)
+    assert [one.level for one in output] == (["ok"] if client is CODEX else ["FAIL"])
+    assert client is CODEX or "env has no key yet" in output[0].text
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=by_name)

@@ -45,11 +45,11 @@ def examined(
     text = json.dumps({client.section: named})
     if client is CODEX:
         text = "\n".join(_toml(name, one) for name, one in named.items())
-    findings = told(examine_file(client, "FILE", text, key_variable, find, is_shared=is_shared))
+    findings = shown_of(examine_file(client, "FILE", text, key_variable, find, is_shared=is_shared))
     return [(level, text.partition(" in FILE")[2].removeprefix(": ")) for level, text in findings]
 
 
-def told(findings: list[SetupFinding]) -> list[tuple[str, str]]:
+def shown_of(findings: list[SetupFinding]) -> list[tuple[str, str]]:
     """What is right is only shown if nothing is wrong."""
     return [(one.level, one.text) for one in findings if one.level != "ok"] or [
         (one.level, one.text) for one in findings
@@ -111,7 +111,7 @@ def test_what_to_add_is_what_the_readme_says(client: Client) -> None:
 
 @pytest.mark.parametrize("client", [CLAUDE_DESKTOP, CURSOR], ids=by_name)
 def test_a_snippet_as_it_stands_lacks_the_key_and_nothing_else(client: Client) -> None:
-    ((level, text),) = told(examine_file(client, "FILE", how_to_add(client), KEY, find_all))
+    ((level, text),) = shown_of(examine_file(client, "FILE", how_to_add(client), KEY, find_all))
     assert (level, text[:58]) == ("FAIL", f"openai-responses in FILE: env has no key yet ({KEY}): "[:58])
 
 
@@ -159,7 +159,7 @@ def test_a_file_of_another_shape_has_no_entries(text: str) -> None:
 def test_claude_code_has_entries_for_everywhere_and_for_single_projects() -> None:
     projects = {"/project/a": {"mcpServers": {"asks": entry()}}, "/project/b": {"mcpServers": {}}}
     text = json.dumps({"mcpServers": {"asks": entry()}, "projects": projects})
-    assert told(examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx)) == [
+    assert shown_of(examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx)) == [
         ("ok", "asks in FILE"),
         ("ok", "asks (/project/a) in FILE"),
     ]
@@ -177,7 +177,7 @@ def test_comments_and_trailing_commas_are_read_where_people_write_them() -> None
         }, // the last one
       },
     }"""
-    assert told(examine_file(VS_CODE, "FILE", text, KEY, find_uvx)) == [("ok", "asks in FILE")]
+    assert shown_of(examine_file(VS_CODE, "FILE", text, KEY, find_uvx)) == [("ok", "asks in FILE")]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_comments_and_trailing_commas_are_read_where_people_write_them() -> None
     ],
 )
 def test_a_broken_file_is_named_with_its_line_and_nothing_of_its_content(client: Client, text: str, line: int) -> None:
-    ((level, words),) = told(examine_file(client, "FILE", text, KEY, find_uvx))
+    ((level, words),) = shown_of(examine_file(client, "FILE", text, KEY, find_uvx))
     assert level == "warn"
     assert words.startswith(f"FILE:{line}: ")
     assert "sk-broken" not in words
@@ -208,7 +208,7 @@ def test_a_command_that_cannot_be_found_and_a_missing_option_are_named() -> None
 
 
 @pytest.mark.parametrize(("command", "first"), [("npx", "-y"), ("cmd", "/c npx -y"), ("npx.cmd", "-y")])
-def test_the_npm_package_of_the_same_name_is_told_apart(command: str, first: str) -> None:
+def test_the_npm_package_of_the_same_name_is_warned_of(command: str, first: str) -> None:
     ((level, text),) = examined(
         CLAUDE_CODE, entry(command=command, args=[first, "openai-responses-mcp@latest", "--stdio"]), find=find_all
     )
@@ -311,7 +311,7 @@ def test_a_key_that_may_be_elsewhere_was_not_checked(client: Client) -> None:
     )
     for env in ({KEY: value}, *([None] if client is not GEMINI else [])):
         text = json.dumps({client.section: {"e": entry(env=env)}})
-        ((level, words),) = told(examine_file(client, "FILE", text, KEY, find_uvx, is_key_set=False))
+        ((level, words),) = shown_of(examine_file(client, "FILE", text, KEY, find_uvx, is_key_set=False))
         assert level == "warn"
         assert words.endswith(f"{KEY} is not set here, so whether {client.name} has it was not checked")
 

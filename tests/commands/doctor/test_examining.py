@@ -61,10 +61,10 @@ class Patient:
         """The exit code, and of each line what it is about -> its level and what it says."""
         code = examine(load(flags or Flags(), self.environ), self.environ, **options)
         self.output = self._capsys.readouterr().out
-        *told, self.summary = self.output.splitlines()
-        self.titles = [line[6:].partition(": ")[0] for line in told]
+        *output, self.summary = self.output.splitlines()
+        self.titles = [line[6:].partition(": ")[0] for line in output]
         lines = {}
-        for line in told:
+        for line in output:
             what, _, detail = line[6:].partition(": ")
             for one in self._each(what):
                 assert one not in lines
@@ -195,9 +195,9 @@ def test_a_broken_file_fails_and_everything_else_is_checked_all_the_same(
         "model_profiles: {answer_quick: {model: o3}}"
     )
     assert main(["--doctor"], patient.environ) == 1
-    told = capsys.readouterr()
-    lines = told.out.splitlines()
-    assert told.err == ""
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
+    assert output.err == ""
     assert [line[:21] for line in lines[:3]] == ["FAIL  configuration: "] * 3
     assert ":1: policy.max_citations must be" in lines[0]
     assert ":2: unknown key server.colour" in lines[2]
@@ -275,7 +275,7 @@ def assert_not_reached(code: int, lines: dict[str, tuple[str, str]], words: str)
     )
 
 
-def test_an_api_that_nobody_serves_is_told_with_its_address(patient: Patient) -> None:
+def test_an_api_that_cannot_be_reached_is_named_with_its_address(patient: Patient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     patient.environ["OPENAI_BASE_URL"] = f"http://user:{KEY}@127.0.0.1:{port}/v1"
