@@ -39,7 +39,7 @@ class Room:
     def new_guard(self) -> RunLedger:
         budget = SessionBudget(self.budgets, FakeClock(), "r1", lambda: self.limits)
         gate = SafetyGate(self.judge, FakePolicyStore())
-        return RunLedger("r1", gate, self.audit, MASKING, GateContext("fast"), "", budget)
+        return RunLedger("r1", gate, self.audit, MASKING, GateContext("fast"), budget)
 
     async def judged(self, *calls: PlannedCall) -> None:
         await self.guard.judge(None, calls, [PAY, LOOK])
@@ -247,17 +247,6 @@ async def test_what_cannot_be_counted_does_not_go_on() -> None:
     assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-LOG-STORE"
     assert await code_of(room.guard.used_tokens(5)) == "AGENTS-E-LOG-STORE"
     assert room.guard.refusal is not None
-
-
-async def test_a_guard_without_a_budget_counts_nothing() -> None:
-    room = Room()
-    guard = RunLedger("r1", SafetyGate(room.judge, FakePolicyStore()), room.audit, MASKING, GateContext("fast"))
-    await guard.used_tokens(5)
-    await guard.judge(None, [OTHER], [LOOK])
-    await guard.starting("c2", LOOK, OTHER.args)
-    await guard.take_up([])
-    assert guard.results == []
-    assert room.judge.requests[-1].user_intent == ""
 
 
 async def test_a_table_of_an_earlier_version_is_read() -> None:

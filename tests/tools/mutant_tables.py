@@ -527,7 +527,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ("runs.ledger", '_T = TypeVar("_T")', "another text"): "a name for the type checker",
     (
         "runs.ledger",
-        'return LookingLedger("", self._gate, self._audit, self._masking, GateContext())',
+        'return LookingLedger("", self._gate, self._audit, self._masking, GateContext(), budget)',
         "another text",
     ): "the id of no run, which nothing is recorded under",
     **{

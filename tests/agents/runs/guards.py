@@ -7,12 +7,13 @@ from typing import Any
 from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.gate.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
+from openai_responses_mcp.gate.budgets import SessionBudget
 from openai_responses_mcp.gate.call_table import CallState, HumanAnswer, Permit
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
-from tests.agents.fake_stores import FakeExecutionLogStore, FakePolicyStore
+from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import ASK, DENY, FakeClock, FakeJudge
 
 MASKING = Masking({"MY_API_KEY": "hunter2hunter2"})
@@ -30,7 +31,11 @@ def audit_on(store: ExecutionLogStore, mode: AuditMode = "best_effort") -> Audit
 
 def guard_with(audit: AuditLog, judge: Judge, context: GateContext | None = None) -> RunLedger:
     gate = SafetyGate(judge, FakePolicyStore())
-    return RunLedger("r1", gate, audit, MASKING, context or GateContext("fast"), "what the user typed")
+    return RunLedger("r1", gate, audit, MASKING, context or GateContext("fast"), no_budget(), "what the user typed")
+
+
+def no_budget() -> SessionBudget:
+    return SessionBudget(FakeBudgetStore(), FakeClock(), "r1", list)
 
 
 class NotingLedger(RunLedger):
@@ -41,7 +46,7 @@ class NotingLedger(RunLedger):
         for name in (*asks, *denies):
             judge.on(name, ASK if name in asks else DENY)
         gate, audit = SafetyGate(judge, FakePolicyStore()), audit_on(FakeExecutionLogStore())
-        super().__init__("r1", gate, audit, MASKING, GateContext("fast"))
+        super().__init__("r1", gate, audit, MASKING, GateContext("fast"), no_budget())
         self.events: list[str] = []
         self.judged: list[tuple[Any, list[PlannedCall], list[ToolDescription]]] = []
         self.tokens: list[int] = []

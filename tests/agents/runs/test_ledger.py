@@ -27,7 +27,7 @@ from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeClock, FakeJudge, code_of
-from tests.agents.runs.guards import MASKING, audit_on, guard_on
+from tests.agents.runs.guards import MASKING, audit_on, guard_on, no_budget
 
 TOOL = ToolDescription("pay", "function", definition_hash="d1")
 CALL = PlannedCall("c1", TOOL, {"amount": 5})
@@ -524,7 +524,8 @@ async def test_a_profile_that_changes_between_decision_and_start_counts_with_the
     store: BreakableLogStore,
 ) -> None:
     policies = FakePolicyStore()
-    guard = RunLedger("r1", SafetyGate(FakeJudge(), policies), audit_on(store), MASKING, GateContext("fast"))
+    gate = SafetyGate(FakeJudge(), policies)
+    guard = RunLedger("r1", gate, audit_on(store), MASKING, GateContext("fast"), no_budget())
     await guard.judge(None, [CALL], [TOOL])
     await policies.set_profile(PolicyProfile("fast", 0, 1, ("mcp:*",)))
     await guard.starting("c1", TOOL, {"amount": 5})
@@ -550,11 +551,10 @@ async def test_a_decision_says_if_arguments_go_to_a_server_unchecked(
     assert ("cannot be checked" in decision.reason) == is_noted
 
 
-async def test_a_ledger_for_a_look_lets_nothing_through_and_records_nothing(store: BreakableLogStore) -> None:
+async def test_a_ledger_for_a_look_starts_nothing_and_records_no_offer(store: BreakableLogStore) -> None:
     gate = SafetyGate(FakeJudge(), FakePolicyStore())
     ledgers = RunLedgers(gate, audit_on(store), MASKING, FakeBudgetStore(), FakeClock())
     look = ledgers.for_a_look()
     await look.offer_hosted(None, ToolDescription("web_search", "function"))
-    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: Nothing runs while an agent is only looked at"):
-        await look.judge(None, [CALL], [TOOL])
     assert await store.query() == []
+    assert await code_of(look.starting(CALL.call_id, TOOL, CALL.args)) == "AGENTS-E-GATE-DENIED"

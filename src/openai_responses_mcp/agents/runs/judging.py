@@ -1,4 +1,4 @@
-"""The gate as one run asks it: what each call looks like to the judge, and under which rules it is judged."""
+"""One run's questions to the gate: what the judge sees of each call, and the rules that apply to it."""
 
 from collections.abc import Sequence
 
@@ -80,7 +80,7 @@ class Judging:
         return GateDecision.because(decision.decision, decision.risk_level, *decision.reasons, doubt)
 
     async def denial(self, call: PlannedCall) -> str | None:
-        """Why the policy in force by now denies a call that was let through before a pause."""
+        """Why the current policy denies a call that was let through before a pause."""
         decision = await self._gate.denial(call.tool, call.args, self.profile_name)
         return decision.reason if decision else None
 

@@ -1,25 +1,23 @@
 """The ledger of one run: decides whole turns, lets each call through once, and records what came of it.
 
 A turn is let through as a whole or not at all. When one of its calls needs a human, the others wait with it; when one
-is refused, none runs. `call_table` holds the state of each call, and `call_states` what may happen to it next. Anything
-else is refused and recorded: a call that reaches its tool without having been let through, or with other arguments, or
-for the second time.
+is refused, none runs. `call_table` holds the state of each call and what may happen to it next. Anything else is refused
+and recorded: a call that reaches its tool without having been let through, with other arguments, or a second time.
 
-Where a human refused a call and wants the model to know, or changed one, the rest of the turn is decided again by every
-voice. What a human approved as it stands stays approved. A changed call is asked about again only for a reason that
-they had not been given.
+If a human denied a call with a text for the model, or changed one, the rest of the turn is decided again by every voice.
+What a human approved unchanged stays approved. A changed call is asked about again only for a reason that they had not
+been given.
 """
 
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 from openai_responses_mcp.agents.runs.judging import Judging
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
-from openai_responses_mcp.gate.budgets import BudgetStore, Limit, SessionBudget, limits_of
+from openai_responses_mcp.gate.budgets import BudgetStore, Limit, SessionBudget, Unit, limits_of
 from openai_responses_mcp.gate.call_table import (
     LET_THROUGH,
     MAY_START,
@@ -65,8 +63,8 @@ class RunLedger:
         audit: AuditLog,
         masking: Masking,
         context: GateContext,
+        budget: SessionBudget,
         user_intent: str = "",
-        budget: SessionBudget | None = None,
     ) -> None:
         self.run_id = run_id
         self.context = context
@@ -113,13 +111,12 @@ class RunLedger:
 
     async def used_tokens(self, tokens: int) -> None:
         """A model used these tokens. Called before its turn is judged."""
-        if self._budget is not None and tokens:
-            await self._noted(self._budget.spend(tokens=tokens))
+        await self._noted(self._budget.spend(tokens=tokens))
 
     async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
         """Decide a whole turn. Raises `AgentsError` when any of it is refused; `is_waiting` says which calls need a human.
 
-        An id that the model uses again stands for the call that had it first; a different call is refused.
+        An id that the model uses again means the same call; another call with it is refused.
         """
         fresh: list[PlannedCall] = []
         for call in calls:
@@ -134,7 +131,7 @@ class RunLedger:
 
     async def _decide(self, turns: Sequence[Turn]) -> None:
         planned = [(turn, call) for turn in turns for call in turn.calls]
-        questions = await self._questions(len(planned))
+        questions = await self._noted(self._budget.questions(len(planned)))
         requests = [
             self._judging.request_for(turn.agent, call, turn.catalog, self._calls[call.call_id].attempt)
             for turn, call in planned
@@ -176,11 +173,6 @@ class RunLedger:
         if decision.decision != "needs_human" or answer is None:
             return decision.decision == "needs_human"
         return answer.changed is not None and is_new(decision.reasons, answer.asked)
-
-    async def _questions(self, calls: int) -> list[list[BudgetQuestion]]:
-        if self._budget is None:
-            return [[] for _ in range(calls)]
-        return await self._noted(self._budget.questions(calls))
 
     @property
     def is_asking(self) -> bool:
@@ -244,8 +236,7 @@ class RunLedger:
         if self._store_failure is not None:
             raise self._store_failure
         if is_first_start:
-            if self._budget is not None:
-                await self._noted(self._budget.spend(calls=1))
+            await self._noted(self._budget.spend(calls=1))
             await self._record(self._records.about(call, "started", "started"))
 
     async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
@@ -354,30 +345,29 @@ class RunLedger:
         for known in list(self._calls):
             if known.answer is None:
                 continue
-            if known.answer.told is None and self._budget is not None:
+            if known.answer.told is None:
                 await self._noted(self._budget.go_on(known.questions))
             known.questions = []
         if not self._is_to_be_decided_again:
             return
         self._is_to_be_decided_again = False
-        again = [replace(turn, calls=tuple([await self._replanned(call) for call in turn.calls])) for turn in turns]
-        again = [replace(turn, calls=tuple(filter(self._is_planned, turn.calls))) for turn in again]
+        again: list[Turn] = []
+        for turn in turns:
+            calls = [await self._replanned(call) for call in turn.calls]
+            again.append(replace(turn, calls=tuple(call for call in calls if call is not None)))
         await self._decide(again)
         if not self.to_approve:
             self._calls.release(CallState.SUSPENDED)
 
-    def _is_planned(self, call: PlannedCall) -> bool:
-        return self._calls[call.call_id].state is CallState.PLANNED
-
-    async def _replanned(self, call: PlannedCall) -> PlannedCall:
-        """The call as it will be decided again; unchanged if it was denied with a text for the model."""
+    async def _replanned(self, call: PlannedCall) -> PlannedCall | None:
+        """The call as it will be decided again, unless it was denied with a text for the model."""
         known = self._calls[call.call_id]
         if known.state is CallState.TOLD:
-            return call
+            return None
         if known.answer is not None and known.answer.told is not None:
             await self._move(call, CallEvent.TELL)
             await self._record(self._records.about(self.as_changed(call), "told", "deny", known.answer.told))
-            return call
+            return None
         (await self._move(call, CallEvent.REPLAN)).attempt += 1
         if known.answer is not None and known.answer.changed is not None:
             known.changed = await self._noted(
@@ -397,10 +387,7 @@ _WHOSE = "agents"  # a policy file's budget counts the hours and days of all age
 
 
 class LookingLedger(RunLedger):
-    """For a look at an agent's tools: nothing is judged, so nothing can run."""
-
-    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        raise AgentsError("AGENTS-E-GATE-DENIED", "Nothing runs while an agent is only looked at")
+    """For a look at an agent's tools. Nothing is judged, so nothing can run."""
 
     async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
         return
@@ -416,18 +403,16 @@ class RunLedgers:
 
     def ledger_for(self, run_id: str, agent: object, extensions: Extensions, user_intent: str) -> RunLedger:
         context = GateContext(extensions.policy_profile, extensions.require_human_approval, guardrails_of(agent))
-        limits = partial(self._limits, extensions)
+
+        def limits() -> list[Limit]:
+            """Those of the run and of the current policy file, for which a session is a run."""
+            own: dict[Unit, int | None] = {"calls": extensions.max_tool_calls, "tokens": extensions.max_tokens}
+            per_run = [Limit(most, unit, "run") for unit, most in own.items() if most is not None]
+            return [*limits_of(self._gate.budget, _WHOSE), *per_run]
+
         budget = SessionBudget(self._budgets, self._clock, run_id, limits)
-        return RunLedger(run_id, self._gate, self._audit, self._masking, context, user_intent, budget)
+        return RunLedger(run_id, self._gate, self._audit, self._masking, context, budget, user_intent)
 
     def for_a_look(self) -> RunLedger:
-        return LookingLedger("", self._gate, self._audit, self._masking, GateContext())
-
-    def _limits(self, extensions: Extensions) -> list[Limit]:
-        """The limits of the run and of the current policy file, for which a session is a run."""
-        limits = [*limits_of(self._gate.budget, _WHOSE)]
-        if extensions.max_tool_calls is not None:
-            limits.append(Limit(extensions.max_tool_calls, "calls", "run"))
-        if extensions.max_tokens is not None:
-            limits.append(Limit(extensions.max_tokens, "tokens", "run"))
-        return limits
+        budget = SessionBudget(self._budgets, self._clock, "", list)
+        return LookingLedger("", self._gate, self._audit, self._masking, GateContext(), budget)

@@ -47,9 +47,9 @@ class EngineEvent:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the model hears when a run goes on: a text, more items of input, and the words for calls that are refused.
+    """What the model gets when a run goes on: a text, more items of input, and the texts for denied calls.
 
-    `rejections` are by call, and take the place of the ledger's words; None leaves the words to the SDK.
+    `rejections` are by call and replace the ledger's texts; None leaves the text to the SDK.
     """
 
     text: str | None = None
@@ -62,7 +62,7 @@ NOTHING_SAID = Said()
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Which run is to go on, and what it is given again. Without a token the decisions themselves are used up.
+    """The run to resume, and what is passed in again. Without a token the decisions themselves are used up.
 
     Where `tools_may_be_gone`, the engine reports a tool that is no longer there; its call cannot run.
     """
@@ -81,7 +81,7 @@ class AgentEngine(Protocol):
     """Runs agents so that nothing executes without its ledger. Raises `AgentsError`."""
 
     async def describe(self, agent: object, ledger: RunLedger, context: object = None) -> list[ToolDescription]:
-        """The agent's own tools and handoffs; some tools are there only for some of the callers' contexts.
+        """The agent's own tools and handoffs. Which tools it has may depend on the context.
 
         `AGENTS-E-AGENT-CAPABILITY-RESOLVE` if they cannot be determined.
         """
@@ -90,7 +90,7 @@ class AgentEngine(Protocol):
     def stream(
         self, agent: object, input: object, ledger: RunLedger, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
-        """Step by step; the last step has the outcome. There may be no other where the model is asked for no stream."""
+        """The last step has the outcome. Unless the model is asked for a stream, it may be the only one."""
         ...
 
     async def restore(self, agent: object, saved: OwnJson, ledger: RunLedger, options: EngineOptions) -> "PausedRun":
@@ -99,10 +99,9 @@ class AgentEngine(Protocol):
 
 
 class PausedRun(Protocol):
-    @property
-    def turns(self) -> Sequence[Turn]:
-        """The calls of the pause as they stand now, with who made them."""
-        ...
+    """`turns` are the calls of the pause as they are now, with the agents that made them."""
+
+    turns: Sequence[Turn]
 
     @property
     def calls(self) -> Mapping[str, PlannedCall]:

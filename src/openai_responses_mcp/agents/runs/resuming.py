@@ -18,8 +18,6 @@ from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, HumanDecision
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.verifying import unfinished
-from openai_responses_mcp.gate.call_table import Permit
-from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import digest
 
@@ -52,10 +50,12 @@ class ResumeRun:
                 yield event
 
     async def _steps(self, run: Run, paused: PausedRun, wanted: Resumption) -> AsyncGenerator[EngineEvent, None]:
-        said = _said(run, wanted.human_response)
+        # The human's text for the model, after that of an earlier resume that paused again.
+        said = "\n".join(filter(None, [run.engine_state.get(_UNSAID), wanted.human_response])) or None
         await run.ledger.take_up(paused.turns)
-        if outcome := _waiting_again(run, said):
-            yield EngineEvent(outcome=outcome)
+        if run.ledger.to_approve:
+            saved = {**run.engine_state, _UNSAID: said}
+            yield EngineEvent(outcome=EngineOutcome(None, last_agent=run.agent, saved=saved))
             return
         async with aclosing(paused.stream(replace(wanted.said, text=said))) as steps:
             async for step in steps:
@@ -127,9 +127,11 @@ class ResumeRun:
             raise await self._turned_down(wanted.token, approval, denied[0])
         run, paused = await self._paused.read(approval, wanted)
         calls = {call_id: run.ledger.as_changed(call) for call_id, call in paused.calls.items()}
-        for sibling in siblings:
-            if sibling.request.tool_call_id in calls or not wanted.tools_may_be_gone:
-                _check_unchanged(calls, permit_of(sibling))
+        for permit in map(permit_of, siblings):
+            call = calls.get(permit.call_id)
+            is_gone = call is None and wanted.tools_may_be_gone
+            if not is_gone and (call is None or not permit.fits(call.tool, call.args)):
+                raise _changed(permit.call_id)
         for call in calls.values():
             if not run.ledger.is_answered(call):
                 raise _changed(call.call_id)
@@ -187,24 +189,6 @@ class ResumeRun:
             f"A human denied {denied.tool_kind} {denied.tool_name}{said}",
             details={"approval_id": denied.approval_id, "tool_call_id": denied.tool_call_id},
         )
-
-
-def _said(run: Run, human_response: str | None) -> str | None:
-    """The human's text for the model, after that of an earlier resume that paused again."""
-    return "\n".join(filter(None, [run.engine_state.get(_UNSAID), human_response])) or None
-
-
-def _waiting_again(run: Run, said: str | None) -> EngineOutcome | None:
-    """The saved run, if a human has to be asked again."""
-    if not run.ledger.to_approve:
-        return None
-    return EngineOutcome(None, last_agent=run.agent, saved={**run.engine_state, _UNSAID: said})
-
-
-def _check_unchanged(calls: Mapping[str, PlannedCall], permit: Permit) -> None:
-    call = calls.get(permit.call_id)
-    if call is None or not permit.fits(call.tool, call.args):
-        raise _changed(permit.call_id)
 
 
 def _changed(call_id: str) -> AgentsError:

@@ -69,7 +69,17 @@ class FinishRun:
             return self._result(run, outcome, await self._paused.pause(run, outcome.saved))
         await run.ledger.context_for(outcome.last_agent).guardrails.check_output(outcome.output_text)
         await self._audit.flush()
-        unsaved = await self._save_as_done(run)
+        unsaved: str | None = None
+        try:
+            await self._book.save(run.record, "done")
+        except StoreUnavailable as exc:
+            # The calls were made, so their result must not be lost.
+            if self._audit.is_required:
+                raise
+            _logger.warning(
+                "AGENTS-E-LOG-STORE: %s; the run %s is done, but not stored as done", exc.message, run.run_id
+            )
+            unsaved = "the end of the run is not stored"
         self._book.forget(run.run_id)
         await self.end_session(run.record)
         return self._result(run, outcome, unsaved=unsaved)
@@ -83,19 +93,6 @@ class FinishRun:
         except AgentsError as exc:
             # No other run has this id, so a standing approval that is left over allows nothing.
             _logger.warning("standing approvals for %s could not be ended: %s", record.run_id, exc.message)
-
-    async def _save_as_done(self, run: Run) -> str | None:
-        """Returns the problem if the store is unavailable: the calls were made, so their result must not be lost."""
-        try:
-            await self._book.save(run.record, "done")
-        except StoreUnavailable as exc:
-            if self._audit.is_required:
-                raise
-            _logger.warning(
-                "AGENTS-E-LOG-STORE: %s; the run %s is done, but not stored as done", exc.message, run.run_id
-            )
-            return "the end of the run is not stored"
-        return None
 
     async def _failed(self, run: Run, failure: AgentsError) -> AgentsError:
         self._book.forget(run.run_id)
@@ -162,14 +159,6 @@ class StartRun:
         self, agent: object, input: object, options: RunOptions, extensions: Extensions, state: object = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         """With a `state` of the engine the run continues from there, and `input` is its original input."""
-        run = await self._begin(agent, input, options, extensions, state)
-        async with aclosing(self._finish.stream(run, self._steps(run, input))) as events:
-            async for event in events:
-                yield event
-
-    async def _begin(
-        self, agent: object, input: object, options: RunOptions, extensions: Extensions, state: object
-    ) -> Run:
         if state is None and not extensions.tool_calls and (not isinstance(input, str | list) or input == ""):
             message = f"input is a text or a list of items, not {type(input).__name__}"
             if isinstance(input, str):
@@ -181,7 +170,10 @@ class StartRun:
         record = await self._book.begin(agent, sdk)
         ledger = self._ledgers.ledger_for(record.run_id, agent, extensions, words_of(input))
         engine_options = EngineOptions(max_turns=extensions.max_turns, sdk=sdk, is_streamed=options.stream, state=state)
-        return Run(record, agent, ledger, extensions, engine_options)
+        run = Run(record, agent, ledger, extensions, engine_options)
+        async with aclosing(self._finish.stream(run, self._steps(run, input))) as events:
+            async for event in events:
+                yield event
 
     async def _steps(self, run: Run, input: object) -> AsyncGenerator[EngineEvent, None]:
         await guardrails_of(run.agent).check_input(words_of(input))

@@ -14,12 +14,11 @@ from weakref import WeakKeyDictionary
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
-from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
+from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, parsed, with_traits
 from openai_responses_mcp.config.loading import ConfigError, Flags, load
 from openai_responses_mcp.domain.errors import AnsweringError, KeyUnusable, ProfileMissing
 from openai_responses_mcp.domain.models import Answer, Question
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import TOOLS, read_question
 from openai_responses_mcp.start import Basis, basis_of
@@ -44,7 +43,9 @@ def answering_tool(profile: str) -> FunctionTool:
 
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
         try:
-            question = read_question(tool, _parsed(arguments), keeps_responses=configuration.settings.request.store)
+            question = read_question(
+                tool, dict(parsed(arguments)), keeps_responses=configuration.settings.request.store
+            )
             answer = await answering.answer(question)
         except (KeyUnusable, ProfileMissing) as exc:
             failure = AgentsError("AGENTS-E-PROVIDER-CONFIG", basis.mask(str(exc)))
@@ -85,12 +86,3 @@ class _Answering:
             if not self._calls[container]:  # The end of the loop is not seen from here, so no connection is kept open.
                 del self._calls[container]
                 await container.openai_gateway().close()
-
-
-def _parsed(arguments: str) -> dict[str, JsonValue]:
-    """Empty if the arguments are not an object; then the model gets an error about the missing question."""
-    try:
-        args = json.loads(arguments or "{}")
-    except ValueError:
-        args = None
-    return args if isinstance(args, dict) else {}

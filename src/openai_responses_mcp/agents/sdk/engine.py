@@ -49,7 +49,7 @@ _NO_INPUT = "Make the calls."
 
 
 class OpenAIAgentsEngine(AgentEngine):
-    """`mcp_tools` lists the tools of an agent's MCP servers with all that the gate has to know about each."""
+    """`mcp_tools` lists the tools of an agent's MCP servers, with everything the gate needs to know about each."""
 
     def __init__(self, mcp_tools: McpTools, *, watches_threads: bool = False) -> None:
         self._mcp_tools = mcp_tools
@@ -139,7 +139,7 @@ class PausedAtTools(PausedRun):
     def __init__(self, session: Session, state: RunState[Any, Any], turns: Sequence[Turn]) -> None:
         self._session = session
         self._state = state
-        self._turns = turns
+        self.turns = turns
 
     @classmethod
     async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
@@ -168,10 +168,6 @@ class PausedAtTools(PausedRun):
             turns.append(_turn(takeover, speaker, transfers))
         return cls(session, state, turns)
 
-    @property
-    def turns(self) -> Sequence[Turn]:
-        return self._turns
-
     async def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
         takeover = self._session.takeover
         with translated(takeover.ledger, "AGENTS-E-RUNNER"):
@@ -190,7 +186,7 @@ class PausedAtHandoff(PausedRun):
     def __init__(self, session: Session, input: list[TResponseInputItem], turn: Turn) -> None:
         self._session = session
         self._input = input
-        self._turn = turn
+        self.turns = [turn]
 
     @classmethod
     async def read(cls, session: Session, saved: OwnJson) -> "PausedAtHandoff":
@@ -205,10 +201,6 @@ class PausedAtHandoff(PausedRun):
         reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
         _repeat(session, reply)
         return cls(session, list(saved["input"]), _turn(session.takeover, double, calls))
-
-    @property
-    def turns(self) -> Sequence[Turn]:
-        return [self._turn]
 
     def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
         added: list[TResponseInputItem] = [] if said.text is None else [{"role": "user", "content": said.text}]

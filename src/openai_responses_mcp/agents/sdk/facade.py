@@ -152,13 +152,18 @@ async def run_demo_loop(
 ) -> None:
     """Talk to an agent in a terminal until `exit`, `quit` or the end of the input."""
     runner, current, said = configured_runner(), agent, list[JsonValue]()
-    options = RunOptions(sdk={"context": context, "max_turns": max_turns})
+    options = RunOptions(stream=stream, sdk={"context": context, "max_turns": max_turns})
     while (typed := read_line(" > ")) is not None and typed.strip().lower() not in ("exit", "quit"):
         if not typed.strip():
             continue
         asked = [*said, {"role": "user", "content": typed}]
         try:
-            result = await (_streamed if stream else _whole)(runner, current, asked, options)
+            result: RunResult | None = None
+            async for raw, event in runner.events(current, asked, options):
+                show(_shown(raw, event))
+                result = event.result or result
+            assert result is not None  # noqa: S101 - a stream's last event carries it
+            show("\n" if stream else _line(result.output_text))
             while result.interruptions:
                 result = await _decided(runner, result)
         except AgentsError as exc:
@@ -167,20 +172,8 @@ async def run_demo_loop(
         current, said = result.last_agent, list(result.messages)
 
 
-async def _whole(runner: AgentRunner, agent: object, asked: list[JsonValue], options: RunOptions) -> RunResult:
-    result = await runner.run(agent, asked, options)
-    show(f"{result.output_text}\n" if result.output_text else "")
-    return result
-
-
-async def _streamed(runner: AgentRunner, agent: object, asked: list[JsonValue], options: RunOptions) -> RunResult:
-    result = None
-    async for raw, event in runner.stream_with_raw(agent, asked, options):
-        show(_shown(raw, event))
-        result = event.result or result
-    show("\n")
-    assert isinstance(result, RunResult)  # noqa: S101 - a stream's last event carries it
-    return result
+def _line(text: str) -> str:
+    return f"{text}\n" if text else ""
 
 
 def _shown(raw: object, event: RunEvent) -> str:
@@ -199,7 +192,7 @@ async def _decided(runner: AgentRunner, paused: RunResult) -> RunResult:
     is_approved = (read_line("Let it run? [y/N] ") or "").strip().lower() in ("y", "yes")
     decision = "approve" if is_approved else "deny"
     result = await runner.approve_and_resume(paused.run_id, request.approval_id, decision=decision)  # type: ignore[arg-type]
-    show(f"{result.output_text}\n" if result.output_text else "")
+    show(_line(result.output_text))
     return result
 
 

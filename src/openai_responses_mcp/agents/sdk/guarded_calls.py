@@ -1,4 +1,4 @@
-"""What stands in the place of a tool's or a handoff's own call: it asks the ledger, calls, and reports the outcome.
+"""Wrappers around the calls of tools and handoffs: ask the ledger, make the call, report the outcome.
 
 The SDK has no denied handoff. If a human denies one, the current agent hands over to itself, with the denial in place of
 the message about the new agent, and its history unchanged.
@@ -85,7 +85,7 @@ class CallIds:
     """The ledger's ids for calls. A run inside a call may reuse ids of the run around it."""
 
     def __init__(self) -> None:
-        # For each id of a call the calls around the one that used it first.
+        # For each call id, the calls around its first use.
         self.first_uses: dict[str, list[str]] = {}
         self._known: dict[int, tuple[object, str]] = {}
 
@@ -230,7 +230,7 @@ class Handoffs:
         self._turns: list[list[PlannedCall]] = []
 
     def expect(self, calls: Sequence[PlannedCall]) -> None:
-        """The handoffs of a turn. The SDK makes one of them, and leaves the others aside."""
+        """The handoffs of a turn. The SDK makes one of them and ignores the others."""
         if calls:
             self._turns.append(list(calls))
 

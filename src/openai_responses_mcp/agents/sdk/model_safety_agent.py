@@ -39,8 +39,8 @@ _FENCED = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 class ModelSafetyAgent(Judge):
     """`model` is a model of the SDK or a model's name; `rubric` a text, or a list of rules.
 
-    The model is asked for structured output, and once more without where its API refuses that. What the user typed is
-    left out unless asked for.
+    The model is asked for structured output, and again without, if its API refuses that. What the user typed is left
+    out unless asked for.
     """
 
     def __init__(

@@ -1,12 +1,11 @@
 """Runs inside runs: an agent as a tool, or a tool that starts a run of the SDK by itself.
 
-The SDK's `Runner` asks a default runner, which can be set. Ours stands in front of the one that was set before. It does
-nothing unless the call comes from inside a guarded run; then the agent is taken over by that run's ledger. Outside of
-one, an agent of this library goes through the runner given to `configure`.
+The SDK's `Runner` asks a default runner, which can be set. Ours wraps the one that was set before. Inside a guarded run,
+it takes the agent over for that run's ledger. Outside, an agent of this library goes through the configured runner.
 
-Python hands context variables on to tasks and to `asyncio.to_thread`, but not to other threads. A run that a tool
-starts in one of those has left its guarded run, unless threads are watched: then whatever is started or submitted from
-inside a guarded run gets the context variables of that run.
+Python passes context variables on to tasks and to `asyncio.to_thread`, but not to other threads. A run that a tool
+starts in such a thread is not guarded, unless threads are watched: then each thread that is started inside a guarded run
+gets the context variables of that run.
 """
 
 from collections.abc import Callable

@@ -93,7 +93,7 @@ class SwappedResult(RunResult):
 class RunState(sdk.RunState[TContext, TAgent]):
     """The SDK's state of a run. `decisions` are by call, `standing` by agent and tool.
 
-    `run_id` is the run that waits where the state was taken; without it, a new run begins where the state stands.
+    `run_id` is the paused run; without it, a new run begins at this state.
     `call_ids` are those of the turn, `asked` those that a human has to decide: the others only wait with them.
     """
 
@@ -196,7 +196,7 @@ def _as_ours(state: sdk.RunState[Any, Any], run_id: str, decisions: Decisions, s
 
 
 def as_ours(state: sdk.RunState[Any, Any]) -> RunState:
-    """A state of the SDK decides nothing, whatever it says of approvals."""
+    """Approvals in a state of the SDK do not count."""
     return state if isinstance(state, RunState) else _as_ours(state, "", {}, {})
 
 

@@ -46,7 +46,7 @@ from openai_responses_mcp.agents.sdk.turns import HandoffPause, planned, text_fr
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 
-# Our result has everything that the SDK's has, so code that checks with `isinstance` may go on using it.
+# Our result has everything that the SDK's has, so checks with `isinstance` keep working.
 SdkResult.register(RunResult)
 RunResult.made_by_hand = SdkResult
 
@@ -213,7 +213,7 @@ def _inside(takeover: Takeover) -> Iterator[None]:
 
 
 def _of_this_run(state: dict[str, Any]) -> JsonValue:
-    """The SDK reads a state back only if every call that is over is in it, and a context may know calls of other runs."""
+    """Without calls of other runs that the context knows: the SDK reads a state only if every finished call is in it."""
     known = state["context"]["tool_invocations"]
     there = _call_ids_in({name: part for name, part in state.items() if name != "context"})
     state["context"]["tool_invocations"] = {call_id: one for call_id, one in known.items() if call_id in there}
@@ -228,7 +228,7 @@ def _call_ids_in(value: object) -> set[object]:
 
 
 def _without_context(state: JsonValue) -> JsonValue:
-    """The SDK's state without the caller's context, also in the states of nested runs. It is theirs, and not stored."""
+    """The state without the caller's context, which is never stored; also in nested runs."""
     if isinstance(state, list):
         return [_without_context(inner) for inner in state]
     if not isinstance(state, dict):

@@ -24,7 +24,7 @@ from agents.items import TResponseStreamEvent
 from agents.tool_context import ToolContext
 
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
-from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
+from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, parsed, with_traits
 from openai_responses_mcp.agents.skills.manifests import (
     DEFAULT_INPUT_SCHEMA,
     LONGEST_DESCRIPTION,
@@ -73,7 +73,7 @@ class SdkSkillTools:
             return _as_json([asdict(summary) for summary in summaries])
 
         async def describe(context: ToolContext[Any], arguments: str) -> str:
-            args = _parsed(arguments)
+            args = parsed(arguments)
             manifest = known.get(str(args.get("skill_id")))
             if manifest is None:
                 return "AGENTS-E-SKILL-NOT-FOUND: there is no such skill; call skill_list"
@@ -87,7 +87,7 @@ class SdkSkillTools:
 
     def _instructions(self, skill: LoadedSkill) -> FunctionTool:
         async def invoke(context: ToolContext[Any], arguments: str) -> str:
-            args = _parsed(arguments)
+            args = parsed(arguments)
             if FILE_ARGUMENT in args:
                 return self._file(skill, args[FILE_ARGUMENT])
             problem = (await self._schemas.check(args, skill.descriptor.input_schema)).problem
@@ -116,7 +116,7 @@ class SdkSkillTools:
         run_child = tool.on_invoke_tool
 
         async def invoke(context: ToolContext[Any], arguments: str) -> object:
-            args = _parsed(arguments)
+            args = parsed(arguments)
             problem = (await self._schemas.check(args, skill.descriptor.input_schema)).problem
             if problem:
                 return _refusal(problem)
@@ -133,7 +133,7 @@ class SdkSkillTools:
 
     def _file_tool(self, skill: LoadedSkill) -> FunctionTool:
         async def invoke(context: ToolContext[Any], arguments: str) -> str:
-            return self._file(skill, _parsed(arguments).get(FILE_ARGUMENT))
+            return self._file(skill, parsed(arguments).get(FILE_ARGUMENT))
 
         schema = {
             "type": "object",
@@ -180,22 +180,13 @@ def _plain_tool(name: str, description: str, schema: dict[str, JsonValue], invok
     return with_traits(tool, ToolTraits(kind="function", risk_level=1))
 
 
-def _parsed(arguments: str) -> JsonObject:
-    """Anything but an object fits no schema, and is refused by it."""
-    try:
-        args = json.loads(arguments or "{}")
-    except ValueError:
-        args = None
-    return args if isinstance(args, dict) else {"": arguments}
-
-
 def _with_input(skill: LoadedSkill, args: JsonObject) -> str:
     parts = [f"# Skill: {skill.name}", skill.body, _files_line(skill), f"Input:\n{_as_input(args)}"]
     return "\n\n".join(part for part in parts if part)
 
 
 def _files_line(skill: LoadedSkill) -> str:
-    return f"Files of this skill, to be had with {FILE_ARGUMENT}: {', '.join(skill.files)}" if skill.files else ""
+    return f"Files of this skill, read with {FILE_ARGUMENT}: {', '.join(skill.files)}" if skill.files else ""
 
 
 def _with_file_argument(skill: LoadedSkill) -> dict[str, JsonValue]:

@@ -108,7 +108,7 @@ class StreamedRun:
             raise self._failure
 
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
-        """At once, or when the turn at hand is over and in the session."""
+        """Stop at once, or after the current turn is done and in the session."""
         self._cancelled = mode
         if self._live is not None:
             self._live.cancel(mode=mode)

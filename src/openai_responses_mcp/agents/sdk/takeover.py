@@ -1,9 +1,9 @@
 """Taking agents over: for one run, every agent that can be reached is replaced by a guarded double.
 
-A double is the user's agent with the same name, settings and model, whose tools ask the ledger at the moment they are
-called, whose handoffs lead to doubles, and whose turns are judged as a whole (`turns`). The user's own objects are never
-changed, so that runs do not see each other. A run that a tool starts by itself is found at the SDK's own runner
-(`nested_runs`) and taken over by the same ledger.
+A double has the agent's name, settings and model. Its tools ask the ledger when they are called, its handoffs lead to
+doubles, and its turns are judged as a whole (`turns`). The user's own objects are never changed, so that runs do not see
+each other. A run that a tool starts by itself is found at the SDK's own runner (`nested_runs`), and belongs to the same
+ledger.
 """
 
 import copy
@@ -132,7 +132,7 @@ class Takeover:
         object.__setattr__(double, "tools", [self._guarded(tool, made.get(id(tool))) for tool in tools])
 
     async def tools_of(self, double: Agent[Any], tools: Sequence[Tool]) -> list[Tool]:
-        """The tools of the turn to come, all guarded; what the provider runs must be in scope before the model sees it."""
+        """The tools of the next turn, guarded. Tools that the provider runs must be in scope before the model sees them."""
         guarded = [self._guarded(tool) for tool in tools]
         catalogue = self._catalogues[id(double)] = Catalogue()
         for tool in guarded:

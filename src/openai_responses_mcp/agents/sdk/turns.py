@@ -44,7 +44,7 @@ from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import guardrails_of
 from openai_responses_mcp.gate.json_values import JsonObject, words_of
 
-# Whether code has already decided what the tool's `needs_approval` would be asked about.
+# True for a call that code has decided already: its tool's `needs_approval` is not asked.
 is_settled: ContextVar[Callable[[ToolApprovalItem], bool]] = ContextVar("settled_calls", default=lambda item: False)
 
 
@@ -76,7 +76,7 @@ class _FoundCall:
 async def planned(
     takeover: Takeover, double: Agent[Any], items: Sequence[object], context: RunContextWrapper[Any] | None = None
 ) -> list[PlannedCall]:
-    """The calls among the items of a model's reply, as the gate sees them. Unknown tools are the SDK's to report.
+    """The calls among the items of a model's reply, as the gate sees them. The SDK reports unknown tools.
 
     With the caller's `context` the tools are asked whether they demand an approval, all at once as in the SDK.
     """
@@ -155,8 +155,7 @@ class TurnHooks(RunHooks[Any]):
             raise self.takeover.ledger.refusal
         await check_request(agent, self._run_config, self.takeover.ledger)
         if agent.handoffs:
-            # Only a turn of handoffs is replayed after a pause. Copying a long conversation in every turn would be
-            # slow.
+            # Only a turn of handoffs is replayed after a pause, and copying a long conversation is slow.
             self.takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 
@@ -200,14 +199,14 @@ class TurnHooks(RunHooks[Any]):
         original = self._of(agent)
         self._first = self._first or original
         if running_calls.get() or original is not self._first:
-            # What the user gave to the first agent was checked before the run began.
+            # The input of the first agent was checked before the run began.
             await self._check(guardrails_of(original).check_input(words_of(context.turn_input)))
         with watch_tools(original):
             await self._users.on_agent_start(context, original)
 
     async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: object) -> None:
         if running_calls.get():
-            # What the whole run says at its end is checked when it is over.
+            # The output of the whole run is checked at its end.
             rules = guardrails_of(self._first)
             if self._of(agent) is not self._first:
                 rules = rules.joined_by(guardrails_of(self._of(agent)))
