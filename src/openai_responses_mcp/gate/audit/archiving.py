@@ -120,16 +120,16 @@ def records_in(text: str) -> list[ExecutionLog]:
         head = json.loads(lines[0])
         found = [_record(json.loads(line)) for line in lines[1:]]
     except (TypeError, KeyError, RecursionError) as exc:
-        raise ValueError("no archive") from exc
+        raise ValueError from exc
     expected = {"archive": _MARK, "version": _VERSION, "records": len(found)}
     if head != expected or not found:
-        raise ValueError("no archive")
+        raise ValueError
     return found
 
 
 def _record(facts: JsonValue) -> ExecutionLog:
     if not isinstance(facts, dict) or not isinstance(facts.get("arguments"), dict):
-        raise ValueError("no record")
+        raise ValueError
     # A wrong type does not fit the hash of the record, which is checked later.
     read = ExecutionLog(**facts)
     return replace(read, reasons=reasons.from_text(json.dumps(facts["reasons"]) if facts["reasons"] else None))

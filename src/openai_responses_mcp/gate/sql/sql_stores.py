@@ -21,7 +21,6 @@ from openai_responses_mcp.domain.usage import (
     seconds_until_tomorrow,
 )
 from openai_responses_mcp.gate.approvals.models import StandingApproval, StandingStore
-from openai_responses_mcp.gate.audit.records import AuditHead
 from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.calls import ToolKind
 from openai_responses_mcp.gate.clock import (
@@ -305,7 +304,11 @@ def open_stores(
 ) -> Stores:
     """Connects to nothing yet. Without a URL the database is in memory."""
     database = SqlDatabase(IN_MEMORY if url is None else url, must_exist=must_exist)
-    head = _head_for(database, audit_head)
+    file, head = database.file, None
+    if audit_head is not None:
+        head = HeadFile(audit_head, is_sole_writer=file is not None or database.is_in_memory)
+    elif file is not None:
+        head = HeadFile(Path(f"{file}.head"))
     logs = SqlExecutionLogStore(database, head)
     return Stores(
         policies=SqlPolicyStore(database),
@@ -322,10 +325,3 @@ def open_stores(
         pins=None if database.is_in_memory else SqlPins(database),
         news=SqlDecisionNews(database),
     )
-
-
-def _head_for(database: SqlDatabase, path: str | os.PathLike[str] | None) -> AuditHead | None:
-    file = database.file
-    if path is not None:
-        return HeadFile(path, is_sole_writer=file is not None or database.is_in_memory)
-    return None if file is None else HeadFile(Path(f"{file}.head"))
