@@ -1,12 +1,12 @@
-# Every target installs what it needs first, into .venv, from the pinned and hashed files in config/lock.
-# All paths are relative, so that the repository may live under a path with spaces.
+# Every target first installs what it needs, into .venv, from the pinned and hashed files in config/lock.
+# All paths are relative, so the repository can live under a path with spaces.
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
-# Of the guard, not what starts, wires and ends it, which whole processes reach.
+# Without the files that start, wire and end the guard: only tests of whole processes reach those.
 GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor login opened_gate over_http remote),$(wildcard $(PACKAGE)/guard/*.py))
 COMMA := ,
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(PACKAGE)/gate/*.py,$(PACKAGE)/gate/approvals/*,$(PACKAGE)/gate/audit/*,$(PACKAGE)/gate/secrets/*,$(subst .py ,.py$(COMMA),$(GUARD))
@@ -24,7 +24,7 @@ SPREAD = -n $(or $(WORKERS),auto) --dist worksteal
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
 
-# The tests start hundreds of processes: the package is compiled once, not by each of them.
+# The tests start hundreds of processes: compile the package once, not in each of them.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -37,7 +37,7 @@ help: ## List the targets
 smoke: $(VENV)/.runtime ## Talk to the real process in both framings; V=1 shows the messages, LIVE=1 with OPENAI_API_KEY asks the real API
 	@$(RUN) tests/e2e/smoke.py
 
-test: $(VENV)/.dev ## Run the first ring of tests, on every core; ARGS="-k word" goes to pytest, COVERAGE=1 checks how much of the code it reaches
+test: $(VENV)/.dev ## Run the first ring of tests, on every core; ARGS="-k word" goes to pytest, COVERAGE=1 also checks coverage
 	@$(if $(COVERAGE),$(RUN) -m coverage erase)
 	@$(RUN) $(if $(COVERAGE),-m coverage run )-m pytest $(SPREAD) -m "not slow and not live and not compat" $(ARGS)
 	@$(if $(COVERAGE),$(MAKE) --no-print-directory coverage)
@@ -58,12 +58,12 @@ lint: $(VENV)/.dev ## Check formatting, style, types and who imports whom
 	@$(RUN) -m mypy
 	@$(VENV)/bin/lint-imports --no-logo
 
-clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server and the guard with real clients and servers: the SDKs, the Inspector, Claude Code, Codex, Gemini CLI; needs npm
+clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Test server and guard with real clients: the SDKs, the Inspector, Claude Code, Codex, Gemini CLI; needs npm
 	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS) $(CLIENTS)/guarded_servers.py $(CLIENTS)/http_conformance.py $(CLIENTS)/coding_clients.py
 	@cd $(CLIENTS) && npm test
 	@cd $(CLIENTS) && BEHIND_GUARD=1 npm test
 
-browser: $(BROWSER)/node_modules/.made $(VENV)/.dev ## Try the desk in a real browser, which npm brings along; ARGS="--test-name-pattern=word" for some
+browser: $(BROWSER)/node_modules/.made $(VENV)/.dev ## Test the desk in a real browser, which npm installs; ARGS="--test-name-pattern=word" for some
 	@cd $(BROWSER) && npm test -- $(ARGS)
 
 transcripts: $(VENV)/.dev ## Write docs/reference/transcripts.md from real conversations
@@ -71,21 +71,21 @@ transcripts: $(VENV)/.dev ## Write docs/reference/transcripts.md from real conve
 
 .PHONY: references docs
 
-references: $(VENV)/.dev ## Write what the pages take from the program: tables of keys and tools, docs/llms.txt, the recording
+references: $(VENV)/.dev ## Write the generated parts of the pages: tables of keys and tools, docs/llms.txt, the recording
 	@$(RUN) -m tests.tools.docs.write
 
 docs: $(SITE)/.made $(VENV)/.dev ## Build the site from docs/ into dist/site; a broken link fails
 	@$(RUN) -m tests.tools.docs.build $(SITE)/bin/zensical
 
-bench: $(VENV)/.dev ## Measure this server and its peers side by side, a guarded call and a call through the guard, write docs/reference/figures.md; ROUNDS=2 for a quick look
+bench: $(VENV)/.dev ## Measure this server beside others, guarded calls and the guard, and write docs/reference/figures.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.tools.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 .PHONY: manifests validate
 
-manifests: $(VENV)/.dev ## Write config/dist and the catalogues of plugins anew, from pyproject.toml and the settings
+manifests: $(VENV)/.dev ## Write config/dist and the plugin catalogues from pyproject.toml and the settings
 	@$(RUN) -m tests.tools.dist.manifests
 
-validate: $(DIST)/node_modules/.made $(VALIDATING)/.made $(VENV)/.dev ## Hold manifests, Dockerfile and workflows against the tools of those who read them; needs npm
+validate: $(DIST)/node_modules/.made $(VALIDATING)/.made $(VENV)/.dev ## Check manifests, Dockerfile and workflows with the official tools; needs npm
 	@$(RUN) -m tests.tools.dist.validate --tools $(VALIDATING)/bin
 
 fuzz: $(FUZZING)/.made ## Fuzz framer, JSON-RPC and reply parsing, guided by coverage; SECONDS=600 for each, ARGS=framer for one
@@ -96,43 +96,43 @@ load: $(VENV)/.dev ## Call 1,000 and 10,000 times at once, race 100,000 cancella
 	@$(RUN) -m tests.tools.starts $(if $(STARTS),--starts $(STARTS))
 	@$(RUN) -m tests.tools.guard_load
 
-soak: $(VENV)/.dev ## Make 100,000 calls of which some fail and some are cancelled, and see that nothing grows; CALLS=5000 for fewer
+soak: $(VENV)/.dev ## Make 100,000 calls, some failing, some cancelled, and check that nothing grows; CALLS=5000 for fewer
 	@$(RUN) -m tests.tools.soak $(if $(CALLS),--calls $(CALLS))
 
-kills: $(VENV)/.dev ## Kill agents and guards 500 times in the middle of their writes: on a disk, on one that fills up, and once with PostgreSQL; KILLS=50 for fewer
+kills: $(VENV)/.dev ## Kill agents and guards 500 times in the middle of a write, on a disk, on a full disk and with PostgreSQL; KILLS=50 for fewer
 	@for place in disk full-disk postgres; do $(RUN) -m tests.tools.kills --on $$place $(if $(KILLS),--kills $(KILLS)) || exit 1; done
 
-audit: $(AUDITING)/.made $(VENV)/.dev ## Look for known holes in packages, risky code, secrets in the tree, files that do not belong in the wheel
+audit: $(AUDITING)/.made $(VENV)/.dev ## Look for known vulnerabilities in packages, risky code, secrets in the tree, stray files in the wheel
 	@$(RUN) -m tests.tools.audit --tools $(AUDITING)/bin $(ARGS)
 
-mutants: $(VENV)/.dev ## Change the code in small ways and see that its tests notice; ARGS="--modules framer" for one module
+mutants: $(VENV)/.dev ## Change the code in small ways and check that a test fails; ARGS="--modules framer" for one module
 	@$(RUN) -m tests.tools.mutants $(ARGS)
 
-compat: $(VENV)/.dev ## Ask a llama.cpp server through the guarded half's providers; compiles it first, which takes a while
+compat: $(VENV)/.dev ## Test the providers of agents with a llama.cpp server; compiles it first, which takes a while
 	@$(PIP) install gguf==0.19.0 "llama-cpp-python[server]==0.3.36"
 	@$(RUN) -m pytest -m compat tests/agents/providers/test_llama_cpp.py
 
-sdk-tests: $(SDK_TESTS)/.made $(VENV)/.dev ## Run the tests of the Agents SDK with its import swapped, and compare with the list; ARGS=handoffs for one group, file or test
+sdk-tests: $(SDK_TESTS)/.made $(VENV)/.dev ## Run the Agents SDK's own tests with the import swapped; ARGS=handoffs for one group, file or test
 	@$(RUN) -m tests.tools.sdk_tests.run $(SDK_TESTS) $(ARGS)
 
-schema-tests: $(SCHEMA_TESTS)/.made ## Hold the checker of arguments against the JSON Schema Test Suite; ARGS=--unsaid shows where it cannot say
+schema-tests: $(SCHEMA_TESTS)/.made ## Run the JSON Schema Test Suite on the checker of arguments; ARGS=--unsaid shows where it gives no answer
 	@$(RUN) -m tests.tools.schema_tests $(SCHEMA_TESTS)/json $(ARGS)
 
 check: COVERAGE := 1
-check: test slow lint smoke ## Run both rings of tests with the bounds of coverage, lint and smoke
+check: test slow lint smoke ## Run both rings of tests with coverage limits, lint and smoke
 
 format: $(VENV)/.dev ## Format the code and apply the safe fixes
 	@$(RUN) -m ruff check --fix-only .
 	@$(RUN) -m ruff format .
 
-lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=--upgrade moves every pin
+lock: $(LOCKING)/.made ## Write config/lock from pyproject.toml; LOCK_FLAGS=--upgrade moves every pin
 	@echo "Resolving config/lock"
 	@$(COMPILE) pyproject.toml --extra agents --extra otel --group dev -o config/lock/dev.txt
 	@$(COMPILE) pyproject.toml -c config/lock/dev.txt -o config/lock/runtime.txt
 	@$(COMPILE) pyproject.toml --extra guard --extra postgres -c config/lock/dev.txt -o config/lock/team.txt
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
-clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
+clean: ## Remove everything that make created: .venv, node_modules, caches, coverage data, dist
 	@rm -rf $(VENV) $(CLIENTS)/node_modules $(BROWSER)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf $(DIST)/node_modules
@@ -164,7 +164,7 @@ $(CLIENTS)/node_modules/.made: $(CLIENTS)/package-lock.json $(CLIENTS)/package.j
 	@command -v npm >/dev/null && command -v node >/dev/null || { \
 		echo "npm and Node.js are needed: 20 or newer on Linux x64 (npm brings a newer one along), 22.19 or newer elsewhere." >&2; exit 1; }
 	@echo "Installing $(CLIENTS)/package-lock.json into $(CLIENTS)/node_modules"
-	@cd $(CLIENTS) && npm ci
+	@cd $(CLIENTS) && npm ci && node node_modules/@anthropic-ai/claude-code/install.cjs
 	@touch $@
 
 $(BROWSER)/node_modules/.made: $(BROWSER)/package-lock.json $(BROWSER)/package.json
@@ -174,7 +174,7 @@ $(BROWSER)/node_modules/.made: $(BROWSER)/package-lock.json $(BROWSER)/package.j
 	@cd $(BROWSER) && npm ci
 	@touch $@
 
-# The sdist of this package carries the JSON Schema Test Suite.
+# The sdist of jsonschema contains the JSON Schema Test Suite.
 $(SCHEMA_TESTS)/.made: $(VENV)/.dev config/lock/dev.txt
 	@echo "Downloading the JSON Schema Test Suite into $(SCHEMA_TESTS)"
 	@rm -rf $(SCHEMA_TESTS) && mkdir -p $(SCHEMA_TESTS)

@@ -34,7 +34,7 @@ model_profiles:
 search:
   user_location:                   # without it the API searches as if from the United States
     timezone: Asia/Tokyo           # the same as search.timezone; you can add country, region and city
-  # timezone: Asia/Tokyo           # where "today" is today, such as Europe/Berlin
+  # timezone: Asia/Tokyo           # the time zone of "today", such as Europe/Berlin
   # defaults:
   #   recency_days: 60             # how old sources may be
   #   max_results: 5               # 1 to 10
