@@ -21,9 +21,7 @@ from tests.agents.scenes import LOOK, Scene
         lambda: create_runner(safety_agent="me"),  # type: ignore[arg-type]
         lambda: create_runner(safety_agent=FakeJudge(), store="mysql://x/y"),
         lambda: create_runner(safety_agent=FakeJudge(), store="nonsense"),
-        lambda: create_runner(safety_agent=FakeJudge(), store="what://x"),
         lambda: create_runner(safety_agent=FakeJudge(), resume_token_ttl_sec=0),
-        lambda: create_runner(safety_agent=FakeJudge(), resume_token_ttl_sec=True),
         lambda: create_runner(safety_agent=FakeJudge(), resume_token_ttl_sec=10**12),
         lambda: create_runner(safety_agent=FakeJudge(), audit_head="a\0b"),
         lambda: create_runner(safety_agent=FakeJudge(), audit="sometimes"),  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpRules, McpServerConfig, config_from
+from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpServerConfig, config_from
 from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
 from openai_responses_mcp.gate.definitions import MOST_TOOLS
 from openai_responses_mcp.gate.errors import AgentsError
@@ -59,14 +59,7 @@ async def test_more_tools_than_anybody_can_look_at_are_refused() -> None:
     assert await code_of(gateway.register(SERVER)) == "AGENTS-E-MCP-SCHEMA"
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {},
-        {**ENTRY, "name": 7},
-        {**ENTRY, "name": "a\nb"},
-    ],
-)
+@pytest.mark.parametrize("entry", [{}, {**ENTRY, "name": 7}, {**ENTRY, "name": "a\nb"}])
 async def test_an_entry_without_a_usable_name_spoils_the_list(entry: dict[str, Any]) -> None:
     gateway, _ = gateway_to(FakeMcpClient([{**ENTRY, "name": "fine"}, entry]))
     assert await code_of(gateway.register(SERVER)) == "AGENTS-E-MCP-SCHEMA"
@@ -160,12 +153,6 @@ def test_rules_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(AgentsError) as caught:
         hosted_mcp_tool("notes", **options)
     assert caught.value.code == "AGENTS-E-MCP-SCHEMA"
-
-
-def test_rules_given_as_one_text_are_refused() -> None:
-    repeatable: Any = "echo"
-    with pytest.raises(AgentsError):
-        McpRules(repeatable=repeatable)
 
 
 def test_nothing_that_is_shown_holds_headers_or_variables() -> None:

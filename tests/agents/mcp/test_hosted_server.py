@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from agents import Agent as SdkAgent
+from agents import handoff
 from agents.mcp import MCPServerStdio
 
 from openai_responses_mcp.agents import (
@@ -204,8 +205,6 @@ async def test_a_tool_called_like_one_of_the_agents_own_gets_another_name(host: 
 
 
 async def test_a_tool_called_like_a_handoff_gets_another_name(host: Host) -> None:
-    from agents import handoff
-
     model = ScriptedModel("Hello.")
     other = SdkAgent(name="other")
     transfers: list[Any] = [handoff(other, tool_name_override="echo"), SdkAgent(name="third")]
@@ -231,7 +230,7 @@ async def test_two_servers_of_one_name_are_refused(host: Host) -> None:
 # Pins
 
 
-@pytest.mark.parametrize("change", ["description", "title", "schema", "output", "annotations", "meta"])
+@pytest.mark.parametrize("change", ["description", "schema", "meta"])
 async def test_a_changed_definition_asks_a_human_again(
     host: Host, runner: AgentRunner, tmp_path: Path, change: str
 ) -> None:
@@ -246,9 +245,8 @@ async def test_a_changed_definition_asks_a_human_again(
     assert len(changed.interruptions) == 1
     assert "has changed since it was approved" in changed.interruptions[0].prompt
     told = changed.interruptions[0].definition_change
-    part = {"schema": "inputSchema", "output": "outputSchema", "meta": "_meta"}.get(change, change)
+    part = {"schema": "inputSchema", "meta": "_meta"}.get(change, change)
     assert told.startswith(f'"{part}"')
-    assert " is now " in told or " is new" in told
     await within(runner.approve_and_resume(changed.run_id, changed.interruptions[0].approval_id))
     assert not (await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"})))).interruptions
     assert log.read_text().count("called") == 4

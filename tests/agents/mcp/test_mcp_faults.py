@@ -12,16 +12,19 @@ from agents import RunConfig
 from agents import Runner as SdkRunner
 from agents.mcp import MCPServerStdio
 
-from openai_responses_mcp.agents import Agent, AgentsError, create_runner
+from openai_responses_mcp.agents import Agent, AgentsError, Extensions, RunOptions, create_runner
 from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.reasons import Reason
 from tests.agents.fakes import FakeJudge, code_of, within
 from tests.agents.mcp.conftest import Host, wild
 from tests.agents.mcp.test_hosted_server import call
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import Reply
 
 UNREACHABLE, SCHEMA, EXEC = "AGENTS-E-MCP-UNREACHABLE", "AGENTS-E-MCP-SCHEMA", "AGENTS-E-MCP-EXEC"
 KEY = "made-up-key-in-an-address"
+FAST = RunOptions(extensions=Extensions("fast"))
 
 
 @pytest.fixture(autouse=True)
@@ -43,9 +46,7 @@ async def failure_of(server: Any, *, seconds: float = 30) -> AgentsError:
         ("mute", UNREACHABLE),
         ("dies-at-list", UNREACHABLE),
         ("twice", SCHEMA),
-        ("no-name", SCHEMA),
         ("no-schema", SCHEMA),
-        ("bad-properties", SCHEMA),
         ("bad-list", SCHEMA),
         ("dies", EXEC),
         ("garbage", EXEC),
@@ -67,9 +68,6 @@ async def test_a_command_that_does_not_exist_is_unreachable(host: Host) -> None:
 async def test_an_address_that_is_no_mcp_server_is_unreachable_and_its_keys_are_logged_nowhere(
     host: Host, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tests.stand_in.http_server import HttpServer
-    from tests.stand_in.http_wire import Reply
-
     async def answer(request: Any) -> Reply:
         return Reply(500, {}, b"down")
 
@@ -141,9 +139,6 @@ async def test_only_a_tool_that_may_be_repeated_is_repeated(host: Host, tmp_path
     ("behaviour", "told"),
     [
         ("refuses", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: text must be short"),
-        ("says-own", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: the database is read-only"),
-        ("says-closed", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: Connection closed"),
-        ("says-timeout", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: Request"),
         ("fails", "The tool reports a failure: out of paper"),
     ],
 )
@@ -155,16 +150,10 @@ async def test_errors_that_a_server_answers_with_go_to_the_model(
     model = ScriptedModel([ScriptedCall("echo", {"text": "too long"})], "I see.")
     agent = Agent(name="caller", model=model, mcp_servers=[server], extensions=None)
     runner = create_runner(safety_agent=FakeJudge())
-    result = await within(runner.run(agent, "Say it", asking_fast()))
+    result = await within(runner.run(agent, "Say it", FAST))
     assert result.output_text == "I see."
     assert str(result.tool_calls[0].output).startswith(told)
     assert log.read_text().count("called") == 1
-
-
-def asking_fast() -> Any:
-    from openai_responses_mcp.agents import Extensions, RunOptions
-
-    return RunOptions(extensions=Extensions("fast"))
 
 
 @pytest.mark.parametrize(("behaviour", "output"), [("structured", '{"said": "雨"}'), ("link", "resource_link")])
@@ -189,18 +178,14 @@ async def test_arguments_that_are_no_object_do_not_reach_the_server(host: Host, 
     server = host(wild("good", log), name="wild", require_approval=False)
     model = ScriptedModel([ScriptedCall("echo", arguments)], "I see.")
     agent = Agent(name="caller", model=model, mcp_servers=[server])
-    result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "Say it", asking_fast()))
+    result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "Say it", FAST))
     assert "not a JSON object" in str(result.tool_calls[0].output)
     assert "called" not in log.read_text()
 
 
 @pytest.mark.parametrize("is_plain", [False, True])
-@pytest.mark.parametrize(
-    ("args", "problem"),
-    [({"text": 7}, "text: must be string"), ({}, 'it: lacks "text"'), ({"text": None}, "text: must")],
-)
 async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(
-    host: Host, tmp_path: Path, args: dict[str, Any], problem: str, is_plain: bool
+    host: Host, tmp_path: Path, is_plain: bool
 ) -> None:
     log = tmp_path / "log"
     command = wild("good", log)
@@ -210,9 +195,9 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(
         if is_plain
         else host(command, name="wild", require_approval=False) as server
     ):
-        told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", args)
+        told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7})
     assert told.startswith("AGENTS-E-MCP-EXEC: wild/echo was not called, because its arguments do not fit its schema")
-    assert problem in told
+    assert "text: must be string" in told
     assert "called" not in log.read_text()
 
 

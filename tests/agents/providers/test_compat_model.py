@@ -17,7 +17,7 @@ from openai_responses_mcp.agents.providers.compat_model import CompatModel
 from openai_responses_mcp.agents.providers.settings import PROVIDERS, CompatModelConfig, ProviderName
 from tests.agents.fakes import FakeJudge, collected, last_result, within
 from tests.agents.providers.conftest import Ask, Play
-from tests.agents.providers.stand_in import HANG_UP, KEY, calls, refusal
+from tests.agents.providers.stand_in import HANG_UP, KEY, ChatStandIn, calls, refusal
 from tests.stand_in.http_wire import Ending, Reply
 from tests.stand_in.server import StandInThread
 
@@ -53,25 +53,21 @@ async def failure_of(agent: Agent[Any], **options: Any) -> AgentsError:
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_an_agent_with_tools_runs_on_every_provider(name: ProviderName, play: Play, model_of: Ask) -> None:
+async def test_an_agent_with_tools_runs_and_streams_on_every_provider(
+    name: ProviderName, play: Play, model_of: Ask
+) -> None:
     stand_in = await play(name)
-    stand_in.enqueue(calls("add", {"a": 1, "b": 2}), "It is 3.")
-    result = await run(Agent(name="calculator", instructions="Calculate.", model=model_of(name), tools=[add]))
+    stand_in.enqueue(*[calls("add", {"a": 1, "b": 2}), "It is 3."] * 2)
+    agent = Agent(name="calculator", instructions="Calculate.", model=model_of(name), tools=[add])
+    result = await run(agent)
     assert result.output_text == "It is 3."
     assert result.tool_calls[0].output == 3
     assert (result.usage.requests, result.usage.total_tokens) == (2, 10)
     assert stand_in.bodies[0]["model"] == "some-model"
-
-
-@pytest.mark.parametrize("name", ALL)
-async def test_an_agent_streams_on_every_provider(name: ProviderName, play: Play, model_of: Ask) -> None:
-    stand_in = await play(name)
-    stand_in.enqueue(calls("add", {"a": 1, "b": 2}), "It is 3.")
-    agent = Agent(name="calculator", model=model_of(name), tools=[add])
-    events = [event async for event in create_runner(safety_agent=FakeJudge()).run_stream(agent, "1 + 2?")]
+    events = await within(collected(create_runner(safety_agent=FakeJudge()).run_stream(agent, "1 + 2?")))
     assert "".join(event.delta or "" for event in events) == "It is 3."
     assert last_result(events).usage.total_tokens == 10
-    assert stand_in.bodies[0]["stream_options"] == {"include_usage": True}
+    assert stand_in.bodies[2]["stream_options"] == {"include_usage": True}
 
 
 @pytest.mark.parametrize("name", ["gemini", "ollama", "lmstudio", "anthropic"])
@@ -123,28 +119,25 @@ async def test_elsewhere_that_tool_is_offered_alone(name: ProviderName, play: Pl
 
 
 @pytest.mark.parametrize("choice", ["required", "add"])
-async def test_ollama_cannot_be_made_to_call_a_tool(choice: str, play: Play, model_of: Ask) -> None:
+async def test_ollama_cannot_be_made_to_call_a_tool_and_none_are_offered_where_it_must_not(
+    choice: str, play: Play, model_of: Ask
+) -> None:
     stand_in = await play("ollama")
     agent = Agent(name="a", model=model_of("ollama"), tools=[add], model_settings=ModelSettings(tool_choice=choice))
     failure = await failure_of(agent)
     assert failure.code == "AGENTS-E-COMPAT-UNSUPPORTED"
     assert (failure.details["provider"], failure.details["feature"]) == ("ollama", "tool_choice")
     assert stand_in.bodies == []
-
-
-async def test_ollama_is_kept_from_calling_tools_by_not_offering_any(play: Play, model_of: Ask) -> None:
-    stand_in = await play("ollama")
-    settings = ModelSettings(tool_choice="none")
-    await run(Agent(name="a", model=model_of("ollama"), tools=[add], model_settings=settings))
+    agent.model_settings = ModelSettings(tool_choice="none")
+    await run(agent)
     assert "tools" not in stand_in.bodies[0]
 
 
-@pytest.mark.parametrize("choice", ["none", "required", "auto"])
-async def test_other_tool_choices_are_sent_as_they_are(choice: str, play: Play, model_of: Ask) -> None:
-    stand_in = await play("lmstudio")
-    settings = ModelSettings(tool_choice=choice)
-    await run(Agent(name="a", model=model_of("lmstudio"), tools=[add], model_settings=settings))
-    assert stand_in.bodies[0]["tool_choice"] == choice
+async def test_other_tool_choices_are_sent_as_they_are(play: Play, model_of: Ask) -> None:
+    stand_in, model, choices = await play("lmstudio"), model_of("lmstudio"), ["none", "required", "auto"]
+    for choice in choices:
+        await run(Agent(name="a", model=model, tools=[add], model_settings=ModelSettings(tool_choice=choice)))
+    assert [body["tool_choice"] for body in stand_in.bodies] == choices
 
 
 async def test_an_answer_of_a_given_form_is_asked_for_in_words_where_the_schema_is_ignored(
@@ -157,19 +150,12 @@ async def test_an_answer_of_a_given_form_is_asked_for_in_words_where_the_schema_
         assert result.final_output == Sum(total=3)
     assert all("response_format" not in body for body in stand_in.bodies)
     assert "JSON Schema" in stand_in.bodies[1]["messages"][0]["content"]
-
-
-async def test_an_answer_of_a_given_form_is_asked_for_by_schema_where_it_is_kept(play: Play, model_of: Ask) -> None:
-    stand_in = await play("ollama")
-    stand_in.enqueue('{"total": 3}')
+    stand_in.enqueue("three")
+    assert (await failure_of(Agent(name="a", model=model_of("anthropic"), output_type=Sum))).code == "AGENTS-E-RUNNER"
+    ollama = await play("ollama")
+    ollama.enqueue('{"total": 3}')
     await run(Agent(name="a", model=model_of("ollama"), output_type=Sum))
-    assert stand_in.bodies[0]["response_format"]["type"] == "json_schema"
-
-
-async def test_an_answer_that_does_not_fit_is_found_out(play: Play, model_of: Ask) -> None:
-    (await play("anthropic")).enqueue("three")
-    failure = await failure_of(Agent(name="a", model=model_of("anthropic"), output_type=Sum))
-    assert failure.code == "AGENTS-E-RUNNER"
+    assert ollama.bodies[0]["response_format"]["type"] == "json_schema"
 
 
 async def test_anthropic_gets_no_temperature_that_it_refuses(play: Play, model_of: Ask) -> None:
@@ -193,26 +179,18 @@ async def test_conversations_on_the_providers_side_are_refused(play: Play, model
     assert (failure.code, failure.details["feature"]) == ("AGENTS-E-COMPAT-UNSUPPORTED", "previous_response_id")
 
 
-async def test_openrouter_gets_the_name_of_the_caller(
+async def test_openrouter_gets_its_own_headers_and_none_that_are_for_openai(
     play: Play, model_of: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENTS_OPENROUTER_HTTP_REFERER", "https://example.com")
     monkeypatch.setenv("AGENTS_OPENROUTER_X_TITLE", "Example")
-    stand_in = await play("openrouter")
-    await run(Agent(name="a", model=model_of("openrouter")))
-    headers = stand_in.requests[0].headers
-    assert (headers["http-referer"], headers["x-title"]) == ("https://example.com", "Example")
-
-
-async def test_headers_for_openai_are_sent_to_openai_only(
-    play: Play, model_of: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Inner: 1\nAuthorization: Bearer other")
     stand_in = await play("openrouter")
     await run(Agent(name="a", model=model_of("openrouter")))
     headers = stand_in.requests[0].headers
+    assert (headers["http-referer"], headers["x-title"]) == ("https://example.com", "Example")
     assert not {"openai-organization", "openai-project", "x-inner"} & set(headers)
     assert headers["authorization"] == f"Bearer {KEY}"
 
@@ -227,22 +205,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_after_a_timeout_it_is_tried_once_more(play: Play, model_of: Ask) -> None:
-    stand_in = await play("ollama")
-    stand_in.enqueue(None, "Hello again.")
-    result = await run(Agent(name="a", model=model_of("ollama")))
-    assert result.output_text == "Hello again."
+async def test_after_a_timeout_it_is_retried_once(play: Play, model_of: Ask) -> None:
+    stand_in, agent = await play("ollama"), Agent(name="a", model=model_of("ollama"))
+    stand_in.enqueue(None, "Hello again.", None, None, "never asked for")
+    assert (await run(agent)).output_text == "Hello again."
     assert stand_in.server.received == 2
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_after_two_timeouts_it_is_over(play: Play, model_of: Ask) -> None:
-    stand_in = await play("ollama")
-    stand_in.enqueue(None, None, "never asked for")
-    failure = await failure_of(Agent(name="a", model=model_of("ollama")))
+    failure = await failure_of(agent)
     assert (failure.code, failure.details["reason"]) == ("AGENTS-E-PROVIDER-CONFIG", "timeout")
     assert "AGENTS_REQUEST_TIMEOUT_MS" in failure.message
-    assert stand_in.server.received == 2
+    assert stand_in.server.received == 4
 
 
 @pytest.mark.usefixtures("impatient")
@@ -254,6 +225,9 @@ async def test_a_stream_is_not_tried_again(play: Play, model_of: Ask) -> None:
         await within(anext(aiter(create_runner(safety_agent=FakeJudge()).run_stream(agent, "Hello"))))
     assert (caught.value.code, caught.value.details["reason"]) == ("AGENTS-E-PROVIDER-CONFIG", "timeout")
     assert stand_in.server.received == 1
+
+
+EVENTS = {"content-type": "text/event-stream"}
 
 
 async def first_words() -> AsyncIterator[bytes]:
@@ -276,31 +250,24 @@ async def then_garbage() -> AsyncIterator[bytes]:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
-    ("body", "ending", "reason"),
+    ("reply", "reason"),
     [
-        (first_words, Ending.CUT, "network_error"),
-        (then_nothing, Ending.KEEP, "timeout"),
-        (then_garbage, Ending.KEEP, "broken"),
+        (lambda: Reply(200, EVENTS, first_words(), ending=Ending.CUT), "network_error"),
+        (lambda: Reply(200, EVENTS, then_nothing()), "timeout"),
+        (lambda: Reply(200, EVENTS, then_garbage()), "broken"),
+        (lambda: refusal(500, "down"), "http_error"),
     ],
 )
 async def test_a_stream_that_breaks_off_says_so(
-    play: Play, model_of: Ask, body: Callable[[], AsyncIterator[bytes]], ending: Ending, reason: str
+    play: Play, model_of: Ask, reply: Callable[[], Reply], reason: str
 ) -> None:
     stand_in = await play("openrouter")
-    stand_in.enqueue(Reply(200, {"content-type": "text/event-stream"}, body(), ending=ending))
+    stand_in.enqueue(reply())
     agent = Agent(name="a", model=model_of("openrouter"))
     with pytest.raises(AgentsError) as caught:
         await within(collected(create_runner(safety_agent=FakeJudge()).run_stream(agent, "Hello")))
     assert (caught.value.code, caught.value.details["reason"]) == ("AGENTS-E-STREAM", reason)
     assert stand_in.server.received == 1
-
-
-async def test_a_stream_that_never_begins_for_the_servers_sake_is_one_too(play: Play, model_of: Ask) -> None:
-    (await play("openrouter")).enqueue(refusal(500, "down"))
-    agent = Agent(name="a", model=model_of("openrouter"))
-    with pytest.raises(AgentsError) as caught:
-        await within(collected(create_runner(safety_agent=FakeJudge()).run_stream(agent, "Hello")))
-    assert caught.value.code == "AGENTS-E-STREAM"
 
 
 @pytest.mark.parametrize(
@@ -345,8 +312,6 @@ async def test_advice_on_retries_is_the_vendors(play: Play, model_of: Ask) -> No
 
 
 def test_one_model_serves_one_event_loop_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.agents.providers.stand_in import ChatStandIn
-
     async def once(model: CompatModel | None) -> CompatModel:
         async with ChatStandIn("ollama") as stand_in:
             if model is None:

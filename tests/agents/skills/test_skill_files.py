@@ -33,10 +33,6 @@ def link_to_a_folder_outside(root: Path) -> None:
     (root / "bad").symlink_to(root.parent / "outside" / "skill", target_is_directory=True)
 
 
-def link_with_dots_to_a_folder_outside(root: Path) -> None:
-    (root / "bad").symlink_to("../outside/skill", target_is_directory=True)
-
-
 def link_to_a_file_outside(root: Path) -> None:
     (root / "bad").mkdir()
     (root / "bad" / "SKILL.md").symlink_to(root.parent / "outside" / "secret.md")
@@ -60,12 +56,8 @@ def no_text(root: Path) -> None:
     write_skill(root / "bad").write_bytes(b"# \xff\xfe\n")
 
 
-def a_bad_one_from_the_folders(name: str) -> Callable[[Path], None]:
-    def make(root: Path) -> None:
-        write_skill(root / "bad", (BAD / name / "SKILL.md").read_text(encoding="utf-8"))
-
-    make.__name__ = name
-    return make
+def an_alias_bomb(root: Path) -> None:
+    write_skill(root / "bad", (BAD / "alias-bomb" / "SKILL.md").read_text(encoding="utf-8"))
 
 
 def two_with_one_name(root: Path) -> None:
@@ -76,17 +68,13 @@ def two_with_one_name(root: Path) -> None:
     "make",
     [
         link_to_a_folder_outside,
-        link_with_dots_to_a_folder_outside,
         link_to_a_file_outside,
         hundred_megabytes,
         a_pipe,
         a_folder,
         no_text,
         two_with_one_name,
-        a_bad_one_from_the_folders("alias-bomb"),
-        a_bad_one_from_the_folders("python-tag"),
-        a_bad_one_from_the_folders("no-heading"),
-        a_bad_one_from_the_folders("broken-yaml"),
+        an_alias_bomb,
     ],
     ids=lambda make: make.__name__,
 )
