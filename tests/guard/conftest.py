@@ -82,7 +82,7 @@ class Guard(Server):
         self.send({"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params})
 
     def called(self, name: str, call_id: int | str = "c", **others: Any) -> Message:
-        """The reply to a call that nobody has to decide on."""
+        """The reply to a call that no person has to decide on."""
         self.start_call(name, call_id, **others)
         return self.reply_to(call_id)
 

@@ -22,6 +22,7 @@ from openai_responses_mcp.guard.definitions import Definitions
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge, Records
 from openai_responses_mcp.guard.given_replies import GivenReplies
 from openai_responses_mcp.guard.relay import Relay
+from openai_responses_mcp.guard.servers import GuardOptions
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fake_stores import FakeBudgetStore, FakeStartBook, fake_stores
 from tests.agents.fakes import BreakableLogStore, FakeClock
@@ -81,7 +82,8 @@ class GuardScene:
         self.standing = standing = StandingApprovals(
             self.stores.standing, self.stores.approvals, audit, self.stores.clock, masking
         )
-        session = GuardSession("small", run_id, profile, observes, wait_seconds=wait_seconds)
+        options = GuardOptions(("small",), "small", profile=profile, observe=observes, wait_seconds=wait_seconds)
+        session = GuardSession(options, run_id, "", "en")
         self.guarded = GuardedServer("small", "fingerprint", "python small.py")
         gate = SafetyGate(NoJudge(), self.stores.policies, masking, rules=rules, standing=standing)
         budget = SessionBudget(

@@ -319,7 +319,7 @@ async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:
         assert [one for one in running if "Asking" in one] == []
 
 
-async def test_nobody_in_time_refuses_the_call() -> None:
+async def test_without_a_decision_in_time_the_call_is_refused() -> None:
     async with GuardScene(wait_seconds=0.01) as scene:
         assert refusal_in(await scene.call()) == "echo: nobody decided within 0.01 s"
         assert ("call_1", "approval", "expired") in await scene.events()
@@ -633,7 +633,7 @@ async def test_of_two_identical_calls_one_uses_the_yes_that_is_kept() -> None:
         assert len(scene.calls_at_server() + other.calls_at_server()) == 1
 
 
-async def test_a_call_that_is_taken_back_while_its_request_is_stored_leaves_none_behind(scene: GuardScene) -> None:
+async def test_a_call_that_is_cancelled_while_its_request_is_stored_leaves_none_behind(scene: GuardScene) -> None:
     scene.logs.waits_at = lambda log: log.event == "approval_requested"
     scene.start(1)
     await within(scene.logs.is_reached.wait())
@@ -660,7 +660,7 @@ async def test_a_call_that_is_closed_while_its_start_is_written_is_not_sent() ->
         assert scene.calls_at_server() == []
 
 
-async def test_a_call_that_is_taken_back_while_its_start_is_written_has_an_outcome() -> None:
+async def test_a_call_that_is_cancelled_while_its_start_is_written_has_an_outcome() -> None:
     async with GuardScene(ALLOW) as scene:
         scene.logs.waits_at = lambda log: log.event == "started"
         scene.start(1)
@@ -674,7 +674,7 @@ async def test_a_call_that_is_taken_back_while_its_start_is_written_has_an_outco
 
 
 @pytest.mark.parametrize("answer", [NO, None])
-async def test_a_yes_at_the_desk_that_nobody_comes_for_is_not_asked_for_again(answer: Any) -> None:
+async def test_a_yes_at_the_desk_that_the_client_does_not_use_is_not_asked_for_again(answer: Any) -> None:
     async with GuardScene(wait_seconds=None if answer else 0.01) as scene:
         asked = (await scene.call(1, _meta=ENVELOPE))["result"]
         approval_id = await scene.asked()
@@ -844,7 +844,7 @@ async def test_a_policy_that_becomes_looser_does_not_ask_again(scene: GuardScene
     assert reply["result"]["structuredContent"] == {"text": "hi"}
 
 
-async def test_changed_arguments_are_sent_and_told_to_the_model(scene: GuardScene) -> None:
+async def test_changed_arguments_are_sent_and_the_model_learns_of_them(scene: GuardScene) -> None:
     scene.start(1)
     await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "better"})
     reply = await scene.reply(1)
@@ -923,7 +923,7 @@ async def test_an_allowed_call_that_comes_again_passes_byte_for_byte() -> None:
         assert reply["result"] == {"content": [], "structuredContent": {"text": "hi"}}
 
 
-async def test_a_question_of_the_server_that_nobody_answers_is_an_outcome() -> None:
+async def test_a_question_of_the_server_without_an_answer_is_an_outcome() -> None:
     async with AskingServer(ALLOW) as scene:
         await scene.call(1, _meta=ENVELOPE)
     assert (await scene.events())[-1] == ("call_1", "outcome", "failed")

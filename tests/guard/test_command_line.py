@@ -94,9 +94,11 @@ def test_what_cannot_be_understood_is_refused(line: str) -> None:
         ("docter --start", "unknown command docter: did you mean doctor?"),
         ("--polciy x -- server", "unknown option --polciy: did you mean --policy?"),
         ("--obsreve -- server", "unknown option --obsreve: did you mean --observe?"),
+        ("--http 0 --max-servers 0 -- server", "--max-servers is a whole number from 1 to 1000"),
+        ("--max-servers 2 -- server", "--max-servers goes with --http"),
     ],
 )
-def test_a_misspelt_word_gets_the_nearest_one(line: str, problem: str) -> None:
+def test_wrong_usage_says_what_would_be_right(line: str, problem: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(line.split(), {})
     assert str(caught.value) == problem

@@ -10,6 +10,7 @@ from openai_responses_mcp.gate.reasons import reason_in_record
 from openai_responses_mcp.gate.safety_gate import SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
+from openai_responses_mcp.guard.servers import GuardOptions
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fake_stores import FakeBudgetStore, FakePolicyStore
 from tests.agents.fakes import FakeClock
@@ -24,12 +25,9 @@ def a_gatekeeper(*limits: Limit, profile: str = "fast", **said: Any) -> Gatekeep
     source.policy = a_policy(**said)
     gate = SafetyGate(NoJudge(), FakePolicyStore(), rules=PolicyRules(source, FakePaths()))
     budget = SessionBudget(FakeBudgetStore(), FakeClock(), "session", lambda: limits)
-    return Gatekeeper(GuardSession("small", "session", profile), gate, budget, Masking({}))
-
-
-def test_a_session_is_guarded_for_a_caller_without_a_name_unless_it_says_otherwise() -> None:
-    session = GuardSession("small", "session")
-    assert (session.is_observing, session.caller) == (False, "")
+    return Gatekeeper(
+        GuardSession(GuardOptions(("small",), "small", profile=profile), "session", "", "en"), gate, budget, Masking({})
+    )
 
 
 async def test_no_judge_adds_neither_a_risk_nor_a_reason() -> None:

@@ -5,7 +5,7 @@ import json
 import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from openai_responses_mcp.gate.errors import StoreUnavailable
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -59,7 +59,7 @@ async def test_an_allowed_call_runs_and_is_recorded(guarded: Guarded) -> None:
     assert (await guard.desk().audit.verify()).is_intact
 
 
-async def test_a_denied_call_is_told_to_the_model_and_never_reaches_the_server(guarded: Guarded) -> None:
+async def test_a_denied_call_says_why_and_never_reaches_the_server(guarded: Guarded) -> None:
     guard = guarded(policy=RULES)
     guard.initialize()
     reply = guard.called("write_note")
@@ -203,17 +203,6 @@ async def test_a_client_of_the_handshake_era_is_asked_and_runs_what_was_shown(gu
     assert ("approval", "approved") in events
     assert ("approval", "denied") in events
     assert (await guard.desk().audit.verify()).is_intact
-
-
-NO_CLEAR_YES: tuple[Any, ...] = (
-    {"action": "decline"},
-    {"action": "cancel"},
-    {"action": "accept"},
-    {"action": "accept", "content": {"decision": "yes"}},
-    {"action": "accept", "content": {"decision": ["allow_once"]}},
-    {"action": "ACCEPT", "content": {"decision": "allow_once"}},
-    "allow_once",
-)
 
 
 async def test_a_client_of_the_newer_era_is_asked_by_the_reply(guarded: Guarded) -> None:

@@ -123,7 +123,7 @@ async def test_a_signal_counts_more_than_a_failure() -> None:
         assert await code_of(run) == 128 + 2
 
 
-async def test_a_pipe_that_is_closed_is_told_with_bytes_still_in_it() -> None:
+async def test_a_closed_pipe_is_noticed_with_bytes_still_in_it() -> None:
     ours, theirs = os.pipe()
     told = asyncio.Event()
     watch_for_hang_up(ours, told.set)
@@ -134,7 +134,7 @@ async def test_a_pipe_that_is_closed_is_told_with_bytes_still_in_it() -> None:
     os.close(ours)
 
 
-async def test_half_a_socket_that_is_closed_is_told() -> None:
+async def test_a_half_closed_socket_is_noticed() -> None:
     ours, theirs = socket.socketpair()
     told = asyncio.Event()
     watch_for_hang_up(ours.fileno(), told.set)

@@ -148,7 +148,7 @@ def test_a_message_with_line_ends_is_re_encoded(line_end: bytes) -> None:
     assert message.wire == b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1.5}}'
 
 
-def test_the_three_kinds_are_told_apart() -> None:
+def test_requests_notifications_and_replies_are_distinguished() -> None:
     body = a_request(params={"a": 1})
     assert read(body) == Request(1, "ping", {"a": 1}, json.loads(body), body)
     body = b'{"jsonrpc":"2.0","method":"x","params":{"a":1}}'
@@ -198,7 +198,7 @@ def _check(body: bytes) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_whatever_bytes_come_what_passes_is_one_message(body: bytes) -> None:
+def test_whatever_bytes_come_only_whole_messages_pass(body: bytes) -> None:
     _check(body)
 
 

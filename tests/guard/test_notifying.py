@@ -33,7 +33,7 @@ REQUEST = HumanApprovalRequest(
 
 
 class Chat:
-    """Takes notices, or fails as often as it was told to."""
+    """Takes notices after the scripted failures."""
 
     def __init__(self, failures: list[Exception] | None = None) -> None:
         self.taken: list[Mapping[str, str]] = []
@@ -172,7 +172,7 @@ def test_what_is_no_address(address: str) -> None:
 
 
 @pytest.mark.parametrize(("in_policy", "given", "minutes"), [(60, None, 1), (60, 120, 2), (None, None, 5)])
-async def test_every_question_is_told_with_the_moment_when_it_expires(
+async def test_every_question_is_sent_with_the_moment_when_it_expires(
     in_policy: float | None, given: float | None, minutes: int
 ) -> None:
     async with GuardScene(Policy(wait_seconds=in_policy), wait_seconds=given) as scene:

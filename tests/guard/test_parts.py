@@ -264,7 +264,7 @@ async def test_what_comes_together_is_written_together_and_in_order() -> None:
     assert [log.tool_call_id for log in await store.query()] == [f"call_{number}" for number in range(20)]
 
 
-async def test_what_nobody_waits_for_is_written_with_the_next_or_at_the_end() -> None:
+async def test_records_that_no_call_waits_for_are_written_with_the_next_or_at_the_end() -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     records = records_on(store)
     records.write_behind(entry(1))
@@ -275,7 +275,7 @@ async def test_what_nobody_waits_for_is_written_with_the_next_or_at_the_end() ->
     assert len(await store.query()) == 3
 
 
-async def test_what_nobody_waits_for_is_written_by_itself_after_a_moment() -> None:
+async def test_records_that_no_call_waits_for_are_written_after_a_moment() -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     store.waits_at = lambda log: log.tool_call_id == "call_2"
     records = records_on(store)
@@ -326,7 +326,7 @@ async def test_best_effort_goes_on_without_the_store_and_keeps_the_record() -> N
     assert [log.tool_call_id for log in audit.unwritten] == ["call_1"]
 
 
-async def test_who_stops_waiting_is_told_nothing_any_more() -> None:
+async def test_a_cancelled_write_ends_quietly_when_the_store_fails() -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     store.waits_at = lambda log: True
     waiting = asyncio.create_task(records_on(store).write(entry(1)))
@@ -354,7 +354,7 @@ def test_a_refusal_is_a_result_of_the_tool_in_both_eras() -> None:
     assert tool_error(envelope({}), "no") == {"resultType": "complete", **result}
 
 
-def test_what_was_taken_back_is_neither_sent_nor_answered() -> None:
+def test_a_cancelled_request_is_neither_sent_nor_answered() -> None:
     to_client, to_server = FakeTransport(), FakeTransport()
     server = Peer(to_server, 10)
     held = server.hold(Request(1, "tools/call", {}, {}, b""), to_client)
@@ -378,7 +378,9 @@ async def test_a_store_that_is_gone_is_tried_once_for_all_of_them() -> None:
     assert store.tries == 1
 
 
-async def test_what_nobody_waits_for_is_kept_until_the_store_is_back(caplog: pytest.LogCaptureFixture) -> None:
+async def test_records_that_no_call_waits_for_are_kept_until_the_store_is_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     store.is_broken = True
     records = records_on(store)

@@ -23,7 +23,7 @@ RULES = "version: 1\nrules:\n  - {tools: [own/answer_quick], decide: allow}\n"
 
 
 class Person:
-    """Says what it was told to say, and remembers what it was shown."""
+    """Gives the scripted answers, and remembers the questions."""
 
     def __init__(self, *decisions: str) -> None:
         self._decisions = list(decisions)

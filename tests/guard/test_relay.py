@@ -238,7 +238,7 @@ async def test_a_crash_behind_a_call_that_has_passed_brings_no_second_reply(scen
     assert scene.notices.lines == ["a call could not be decided (RuntimeError: crashed on purpose)"]
 
 
-async def test_a_call_that_nobody_keeps_can_be_cancelled(scene: Scene) -> None:
+async def test_a_call_without_a_keeper_task_can_be_cancelled(scene: Scene) -> None:
     await scene.from_client(call(1, "forget"))
     await scene.from_client(cancelled(1), msg(id=1, method="ping"))
     assert [message["method"] for message in scene.server.replies()] == ["ping"]
@@ -274,7 +274,7 @@ async def test_a_server_ends_a_subscription_by_cancelling_it(scene: Scene) -> No
     assert scene.client.replies() == [cancelled(1)]
 
 
-async def test_a_server_takes_its_own_request_back(scene: Scene) -> None:
+async def test_a_server_cancels_its_own_request(scene: Scene) -> None:
     await scene.from_server(msg(id=1, method="roots/list"), cancelled(1))
     await scene.from_client(msg(id=1, result={}))
     assert scene.server.sent == []

@@ -1,4 +1,4 @@
-"""The guard in front of a URL, as a process: what reaches the server, what is kept, and what a client is told."""
+"""The guard in front of a URL, as a process: what reaches the server, what is stored, and what the client gets."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The name of a server that nobody has named, and what tells one command from another."""
+"""The name of a server without `--name`, and the fingerprint of its command."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Several guards on one store share one budget: exactly as many calls run as it has room for, whoever makes them."""
+"""Several guards on one store share one budget: exactly as many calls run as it allows."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A definition that nobody has let through never runs: whatever the server lists to whom, and whatever runs beside it."""
+"""A definition that no person or rule has let through never runs, whatever the server lists to whom."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -198,7 +198,7 @@ async def test_a_tool_that_changes_while_the_start_of_a_call_is_written_is_not_s
         assert (await scene.stores.logs.query())[-1].reason == reason
 
 
-async def test_ids_of_the_guard_cannot_be_told_by_a_prefix() -> None:
+async def test_ids_of_the_guard_have_no_fixed_prefix() -> None:
     async with GuardScene(ALLOW) as scene:
         await scene.call(1)
         [listing] = [message for message in scene.server.replies() if message["method"] == "tools/list"]
@@ -270,7 +270,7 @@ def before_the_start(scene: GuardScene, happens: Callable[[], Awaitable[None]]) 
     scene.starts.start = started_later  # type: ignore[method-assign]
 
 
-async def test_a_call_whose_pin_keeps_changing_is_refused_in_the_end() -> None:
+async def test_a_call_is_refused_in_the_end_if_its_pin_keeps_changing() -> None:
     async with GuardScene(ALLOW) as scene:
         scene.server_lists = [A]
 

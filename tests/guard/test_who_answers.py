@@ -1,4 +1,4 @@
-"""Who answers a question: a person, a program in a person's place, or nobody."""
+"""Who answers a question: a person in the client or at the desk, or a program by itself."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ async def statuses(scene: GuardScene) -> list[str]:
     return [log.decision for log in await scene.stores.logs.query() if log.event == "approval"]
 
 
-async def test_a_no_that_no_person_can_have_given_is_nobodys_denial(scene: GuardScene) -> None:
+async def test_a_no_faster_than_a_person_reads_is_recorded_as_unasked(scene: GuardScene) -> None:
     scene.reading_seconds = 0.1
     question = await scene.asked_in_client()
     scene.client.enqueue({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
@@ -56,7 +56,7 @@ async def test_with_somebody_at_the_desk_the_question_goes_there(scene: GuardSce
     assert [one.get("method") for one in scene.client.replies()].count("elicitation/create") == (not in_reply)
 
 
-async def test_a_yes_that_no_person_can_have_given_counts_once(scene: GuardScene) -> None:
+async def test_a_yes_faster_than_a_person_reads_counts_once(scene: GuardScene) -> None:
     scene.reading_seconds = 0.1
     asked = (await scene.call(1, _meta=ENVELOPE))["result"]
     again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)

@@ -109,7 +109,7 @@ class Asking:
 
     async def ask(self, question: PendingQuestion) -> Verdict | JsonObject:
         """The decision, or the result that asks the client to repeat the call with an answer. Raises `AgentsError`."""
-        asked_at = self._session.ask or self._policy().ask
+        asked_at = self._session.options.ask or self._policy().ask
         way = "desk" if asked_at == "desk" else self._ways.way_for(question.params)
         if way == "desk" and asked_at == "client":
             return Verdict(False, "a person is to be asked in the client, and this client cannot ask")
@@ -183,7 +183,7 @@ class Asking:
         return refusal or await self._used_up(question.approval_id)
 
     async def end_session(self) -> None:
-        """Withdraw the open questions, and end what was allowed for the session."""
+        """Withdraw the open questions, and end the approvals for this session."""
         for timer in self._timers.values():
             timer.cancel()
         left, self._waiting = list(self._waiting), set()
@@ -197,7 +197,7 @@ class Asking:
 
     @property
     def _wait_seconds(self) -> float:
-        given = self._session.wait_seconds
+        given = self._session.options.wait_seconds
         return given if given is not None else self._policy().wait_seconds or DEFAULT_WAIT_SECONDS
 
     async def _decided(self, request: HumanApprovalRequest, question: PendingQuestion, in_client: bool) -> Verdict:
@@ -235,7 +235,7 @@ class Asking:
 
     def _form(self, request: HumanApprovalRequest, question: PendingQuestion) -> JsonObject:
         session, reads = self._session, bool(question.reading)
-        return form_for(request, session.server_name, reads=reads, language=session.language)
+        return form_for(request, session.options.name, reads=reads, language=session.language)
 
     def _answered_late(self, approval_id: str, began: float, reads: bool, result: JsonValue) -> None:
         """Some clients give up on a call and leave its question open. A yes there counts like one at the desk."""
@@ -314,7 +314,7 @@ class Asking:
                 self._tell(f"waiting calls that are allowed with it and run now: {released}")
 
     async def _used_up(self, approval_id: str) -> Verdict:
-        """What the store says. This uses an approval up."""
+        """The decision in the store. An approval is used up by this."""
         record = await self._approvals.get(approval_id)
         status = record.request.status
         # It is kept if the desk took this guard for gone, for example after the machine slept.
@@ -328,13 +328,13 @@ class Asking:
         )
 
     async def _expired(self, approval_id: str) -> Verdict:
-        """The time is over. Somebody may have decided in the last moment."""
+        """A decision at the last moment still counts."""
         await self._close(approval_id, "expired", _NOBODY)
         found = await self._used_up(approval_id)
         return found if found.is_approved else Verdict(False, f"nobody decided within {self._wait_seconds:g} s")
 
     async def _abandon(self, approval_id: str, status: Undecided, comment: str) -> None:
-        """The decision is no longer awaited."""
+        """Stop waiting for a decision."""
         await self._close(approval_id, status, comment)
         await self._drop(approval_id)
 

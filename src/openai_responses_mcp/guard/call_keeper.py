@@ -80,12 +80,12 @@ class CallKeeper:
         except AgentsError as exc:
             call = PlannedCall(self._next_id(), ToolDescription(self._full_name(opened), "mcp"), args)
             judgement = self._gatekeeper.refused(call, exc)
-            if self._session.is_observing:
+            if self._session.options.observe:
                 await self._observe(opened, call, judgement)
             else:
                 self._refuse(opened, call, judgement)
         except (_Unusable, UnknownTool) as exc:
-            if self._session.is_observing:
+            if self._session.options.observe:
                 self._server.release(opened, opened.request.wire)
             else:
                 text = f"Unknown tool: {exc}" if isinstance(exc, UnknownTool) else str(exc)
@@ -98,12 +98,12 @@ class CallKeeper:
         continued = self._continued.take(opened.request.params, tool)
         call = continued.call if continued else PlannedCall(self._next_id(), tool, args)
         judgement = await self._gatekeeper.judged(call)
-        if continued is not None and (judgement.says != "deny" or self._session.is_observing):
+        if continued is not None and (judgement.says != "deny" or self._session.options.observe):
             # The same call comes again, with the answer to the server's own question.
             opened.note = continued.note
             is_sealed, params = continued.is_sealed, opened.request.params
             self._pass(opened, continued, _sealed_wire(opened, call, params) if is_sealed else opened.request.wire)
-        elif self._session.is_observing:
+        elif self._session.options.observe:
             await self._observe(opened, call, judgement)
         elif judgement.says == "needs_human":
             await self._look_and_ask(opened, Intent(call, defined), judgement)
@@ -332,7 +332,7 @@ class CallKeeper:
         return f"call_{next(self._numbers)}"
 
     def _full_name(self, opened: Opened) -> str:
-        return f"{self._session.server_name}/{opened.request.params['name']}"
+        return f"{self._session.options.name}/{opened.request.params['name']}"
 
 
 def _name_and_arguments(params: JsonObject) -> tuple[str, JsonObject]:

@@ -1,7 +1,7 @@
 """The configuration files of clients: the servers in them, and what `guard setup` has written there.
 
-Reading keeps an entry's problem instead of raising it, so that one odd entry does not hide the others. What was written is
-noted in the guard's own folder, with a backup of each file, so that it can be undone.
+Reading keeps an entry's problem instead of raising it, so that one odd entry does not hide the others. Notes of what was
+written, and a backup of each file, lie in the guard's own folder, for `--undo`.
 """
 
 import hashlib
@@ -186,7 +186,7 @@ class Plan:
     guarded: tuple[Guarded, ...]
     skipped: tuple[str, ...]
     secrets: tuple[str, ...] = ()
-    """What of the file is never shown."""
+    """Values that are never shown."""
 
 
 def read_file(file: str) -> bytes:
@@ -235,7 +235,7 @@ class Notes:
         ]
 
     def original_of(self, written: bytes) -> bytes | None:
-        """The file as it was, where it is still exactly what was written."""
+        """The file as it was before, if it is still exactly as `setup` wrote it."""
         name = self._content()["originals"].get(_digest(written))
         try:
             return None if name is None else (self._folder / _BACKUPS / name).read_bytes()
@@ -250,7 +250,7 @@ class Notes:
         noted = [one for one in self.read() if (one.file, one.keys) not in {(g.file, g.keys) for g in plan.guarded}]
         originals = dict(self._content()["originals"])
         earlier = originals.get(_digest(plan.before))
-        # What was guarded in several steps is taken out entry by entry, unless nothing else has changed in between.
+        # If entries were guarded in several steps and the file changed in between, they are undone one by one.
         if earlier is not None or all(one.file != plan.file for one in noted):
             originals[_digest(plan.after)] = earlier or name
         self._save([*noted, *plan.guarded], originals)

@@ -1,7 +1,7 @@
-"""A called tool as the gate sees it: looked up if it was never listed, and compared with what was let through before.
+"""The definition of a called tool: looked up if it was never listed, and compared with the pinned one.
 
-What was let through is read from the store for every call: another guard may have changed it a moment ago. What the
-client was shown counts too. If the guard itself sees another definition, a person is asked, and sees both.
+The pin is read from the store for every call, because another guard may have changed it a moment ago. What the client
+was shown counts too. If the guard itself sees another definition, a person is asked, and sees both.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class UnknownTool(Exception):
 
 
 class Defined(NamedTuple):
-    """A tool with the definition that a decision about it is made with. `seen_pin` is what was pinned at that moment."""
+    """A tool with the definition that a decision is based on. `seen_pin` is the stored pin at that moment."""
 
     tool: ToolDescription
     name: str
@@ -61,7 +61,7 @@ class Defined(NamedTuple):
 
 
 class Definitions:
-    """`stable` leaves the parts out of a definition that do not count."""
+    """`stable` removes the parts of a definition that do not count."""
 
     def __init__(
         self,
@@ -87,12 +87,12 @@ class Definitions:
         return await self._found(name)
 
     async def look_again(self, before: Defined, params: JsonObject) -> Defined:
-        """The tool as the server lists it now. What it was a moment ago counts as shown, so this is never less strict."""
+        """The tool as the server lists it now. Its definition before counts as shown, so this is never less strict."""
         await self._look_up(params)
         return await self._found(before.name, before.listed.entry)
 
     def is_current(self, defined: Defined) -> bool:
-        """Whether the tool is still listed as it was when it was decided on."""
+        """True if the tool is still listed as it was when it was decided on."""
         return self._listings.get(defined.name) == defined.listed
 
     def start_of(self, defined: Defined, spends: tuple[Spending, ...]) -> CallStart:
@@ -163,7 +163,7 @@ class Definitions:
         return read[1]
 
     def _checked(self, key: str, entry: JsonObject) -> McpCapability:
-        """A definition is searched for secrets, hashed and shown, again and again."""
+        """Limits the size, because a definition is searched for secrets, hashed and shown many times."""
         if is_deeper_than(MOST_LEVELS, entry):
             raise schema_error(f"the definition of {key} is nested more than {MOST_LEVELS} levels deep")
         if len(canonical(entry)) > LONGEST_DEFINITION:
@@ -181,7 +181,7 @@ class Definitions:
 
     def _looked(self, task: "asyncio.Task[None]") -> None:
         self._looking = None
-        # Those who wait get the failure. It is read here too, because asyncio warns of one that is never read.
+        # The waiting calls get the failure. Reading it here keeps asyncio from warning if there is none.
         _ = task.cancelled() or task.exception()
 
     async def _list_all(self, envelope: JsonObject) -> None:

@@ -98,7 +98,7 @@ def guarded_lines(
 def _found(
     clients: Sequence[Client], environ: Mapping[str, str], folder: str
 ) -> Iterator[tuple[Client, str, str, GuardedEntry | None]]:
-    """Each guarded entry; without one, what is wrong with the file."""
+    """Each guarded entry, or without an entry the problem with a file."""
     for client in clients:
         for file in files_of(client, environ, folder):
             try:
@@ -168,7 +168,7 @@ async def _examined(entry: GuardedEntry, is_started: bool, words: Words) -> tupl
 
 
 def _check_command(entry: GuardedEntry, command: str) -> None:
-    # What the client fills in cannot be looked for here.
+    # The client fills in placeholders, so such a command cannot be looked for here.
     if "${" not in command and shutil.which(command, path=entry.environ.get("PATH")) is None:
         raise _Wrong(
             Sentence("the command {command} cannot be found: install it, or write its whole path", command=command)

@@ -1,8 +1,8 @@
-"""What the gate says about one call under the budgets in force, and the records of many calls in few writes.
+"""The gate's decision about a call under its budgets, and the records of many calls in few writes.
 
-What comes during one write is written together in the next. Records that no call waits for are held for a moment and
-written with the start of the next call, because writing is the most expensive part of a call. They say what has happened,
-so they are kept if the store fails, and written later. A call starts only once the store has its start.
+Records that arrive during a write go together into the next one. Records that no call waits for are held for a moment
+and written with the start of the next call, because writing is the most expensive part of a call. They say what has
+happened, so they are kept if the store fails, and written later. A call starts only once the store has its start.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from openai_responses_mcp.gate.call_table import RunRecords
 from openai_responses_mcp.gate.calls import BudgetQuestion, GateDecision, PlannedCall, ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.policy.rules import AskedAt
 from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate, failed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking, secret_texts
 from openai_responses_mcp.gate.stores import CallStart, StartBook, StartOutcome
+from openai_responses_mcp.guard.servers import GuardOptions
 
 LINGERS_SECONDS = 0.05
 
@@ -34,19 +34,12 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class GuardSession:
-    """One guard in front of one server. Its records are found by `run_id`. `caller` is who asks, where that is known.
+    """One client of a guard. Its records are found by `run_id`. `caller` is its user, where that is known."""
 
-    `profile`, `wait_seconds` and `ask` of the command line go before those of the policy file.
-    """
-
-    server_name: str
+    options: GuardOptions
     run_id: str
-    profile: str | None = None
-    is_observing: bool = False
-    caller: str = ""
-    wait_seconds: float | None = None
-    ask: AskedAt | None = None
-    language: Language = "en"
+    caller: str
+    language: Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +83,21 @@ class Gatekeeper:
                 raise AgentsError("AGENTS-E-GATE-DENIED", message)
             questions = (await self.budget.questions())[0]
             over = tuple(question.reason for question in questions)
-            context = GateContext(self._session.profile, over_budget=over)
+            context = GateContext(self._session.options.profile, over_budget=over)
             decision = await self._gate.evaluate(None, request, context)
         except AgentsError as exc:
             decision = failed(call.tool.own_risk, exc)
         return Judgement(decision, self._records(call).decision(request, decision), tuple(questions))
 
     async def denial(self, call: PlannedCall, attempt: int) -> Judgement | None:
-        """The refusal of an approved call, if the policy has changed while a person was asked. Raises `AgentsError`."""
-        decision = await self._gate.denial(call.tool, call.args, self._session.profile)
+        """The refusal of an approved call, if the policy came to deny it while a person was asked. Raises `AgentsError`."""
+        decision = await self._gate.denial(call.tool, call.args, self._session.options.profile)
         if decision is None:
             return None
         return Judgement(decision, self._records(call).decision(self._request_for(call, attempt), decision))
 
     def refused(self, call: PlannedCall, failure: AgentsError) -> Judgement:
-        """For a call that the gate cannot even be asked about."""
+        """For a call whose tool could not be looked up."""
         decision = failed(call.tool.own_risk, failure)
         return Judgement(decision, self._records(call).decision(self._request_for(call), decision))
 
@@ -138,7 +131,7 @@ class Gatekeeper:
 
 
 class _Waiting(NamedTuple):
-    """`written` is None where no call waits. With a `start` it becomes what came of that."""
+    """`written` is None if no call waits. With a `start` it is set to the outcome of that start."""
 
     entries: Sequence[AuditEntry]
     written: "asyncio.Future[StartOutcome] | None" = None
@@ -214,7 +207,7 @@ class Records:
                 one.written.set_result(outcome)
 
     async def _stored(self, batch: list[_Waiting]) -> list[StartOutcome]:
-        """In one transaction. Records that are no start's come first: they are about earlier calls."""
+        """In one transaction. Records without a start come first: they are about earlier calls."""
         entries = [entry for one in batch if one.start is None for entry in one.entries]
         starts = [
             replace(one.start, records=tuple(map(self._audit.masked, one.entries)))

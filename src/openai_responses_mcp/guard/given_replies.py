@@ -1,7 +1,7 @@
-"""What the client is given of a server's replies, where the policy file changes them.
+"""Replies of the server as the client gets them, if the policy file changes them.
 
-`hide_denied` takes tools out of lists that a rule denies whatever their arguments. `results` puts labels in the place of
-secrets, and an error in the place of a result that is too long. Every other reply passes as it came.
+`hide_denied` removes tools from lists if a rule denies them whatever their arguments. `results` replaces secrets by
+labels, and a result that is too long by an error. Every other reply passes as it came.
 """
 
 import base64
@@ -30,7 +30,7 @@ _ENCODED = frozenset({"blob", "data"})
 
 
 class Given(NamedTuple):
-    """A reply as the client is given it. `reason` is what the log has to know about a change."""
+    """A reply as the client gets it. `reason` records a change."""
 
     reply: Reply
     reason: Reason | None = None
@@ -46,7 +46,7 @@ class GivenReplies:
         self._was_hidden: frozenset[str] = frozenset()
 
     def given(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
-        """`definition` is that of the tool that was called; empty where that is not known."""
+        """`definition` is that of the called tool; empty if unknown."""
         try:
             if request.method == LIST:
                 return Given(self._listing(request, reply))
@@ -63,7 +63,7 @@ class GivenReplies:
 
     @property
     def hides_others(self) -> bool:
-        """Whether the client would be given another list now than it was given last. True once for each change."""
+        """True if the client would get another list now than it got last; once for each change."""
         before, self._was_hidden = self._was_hidden, self._hidden()
         return before != self._was_hidden
 
@@ -112,9 +112,9 @@ class GivenReplies:
 
 
 class _Hiding:
-    """Puts labels in the place of secrets, and counts them.
+    """Replaces secrets by labels, and counts them.
 
-    Fields that the tool's own schemas name after a secret hold one: in the result, and in the arguments of the call.
+    A field that the tool's own schemas name after a secret holds one, in the result and in the arguments of the call.
     """
 
     def __init__(self, masking: Masking, request: Request, reply: Reply, definition: JsonObject) -> None:
@@ -157,14 +157,14 @@ class _Hiding:
         return replaced(text, found)
 
     def _known_in(self, text: str) -> Iterator[Found]:
-        """Also as JSON writes it: many servers repeat what is structured as text."""
+        """Also as JSON writes it: many servers repeat structured content as text."""
         for secret, name in self._known.items():
             for written in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
                 for match in re.finditer(re.escape(written), text):
                     yield Found(*match.span(), label_of(name, len(secret)))
 
     def _encoded(self, data: str) -> str:
-        """A file in base64 that is a text is searched like one. It may have line ends in it."""
+        """A text file in base64 is decoded and searched. The base64 may have line ends."""
         try:
             text = base64.b64decode(data).decode()
         except ValueError:
@@ -194,7 +194,7 @@ def _with_result(reply: Reply, result: JsonValue) -> Reply:
 
 
 def _instead(request: Request, reply: Reply, text: str) -> Reply:
-    """As the result of the tool, so that the model can go on another way. Where a task is expected, as an error."""
+    """A result of the tool, so that the model can try something else; an error where a task is expected."""
     if "task" in request.params or request.method in (LIST, "tasks/get"):
         return messages.failed_reply(reply.id, INTERNAL_ERROR, text)
     result = tool_error(request.params, text)

@@ -21,7 +21,7 @@ SECONDS_TO_BE_ASKED = 10.0
 # takes less than three seconds.
 _PATIENCE_SECONDS, _PATIENCE_WITH_A_FILE = 1.0, 10.0
 _SECONDS_TO_WRITE = 1.0
-# Of a socket only one half may be closed, which not every system can tell.
+# The other end may close only its half of a socket. Not every system reports that.
 _HALF_CLOSED = getattr(select, "POLLRDHUP", 0)
 
 
@@ -39,7 +39,7 @@ class ServerProcess(Protocol):
 
 
 def words_for_end(code: int | None, last_words: str) -> str:
-    """What a client is answered that still waits for the server."""
+    """The error for requests that the server has not answered."""
     if code is None:
         return "The session is over"
     said = f"; the last line that it wrote to stderr: {last_words}" if last_words else ""
@@ -120,7 +120,7 @@ class Lifetime:
                 await asyncio.wait_for(self._relay.server.transport.flush(), _SECONDS_TO_WRITE)
 
     def _patience_seconds(self) -> float:
-        """Asked again and again: that the client is gone may be noticed only after its last message was read."""
+        """Not a constant: it may be noticed only after the last message that the client is gone."""
         return _PATIENCE_SECONDS if self._ends.left.is_set() else _PATIENCE_WITH_A_FILE
 
     async def _tell_failure(self) -> str:
@@ -134,7 +134,7 @@ async def _done(future: "asyncio.Future[int]") -> int:
 
 
 def watch_for_hang_up(descriptor: int, tell: Callable[[], object]) -> None:
-    """Calls `tell` in the running loop, at most once. A file never hangs up; and some systems cannot tell."""
+    """Calls `tell` in the running loop, at most once. A file never hangs up, and some systems cannot detect it."""
     if hasattr(select, "poll"):  # pragma: no branch - Windows has none
         loop = asyncio.get_running_loop()
         threading.Thread(target=_watch, args=(descriptor, tell, loop), name="hang-up", daemon=True).start()

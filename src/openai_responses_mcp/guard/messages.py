@@ -1,9 +1,9 @@
-"""What passes between a client and a server, read strictly: whatever two programs could read differently is refused.
+"""Messages between client and server, read strictly: what two parsers could read differently is refused.
 
 `read` never raises. A body is a request, a notification or a reply, or it is bad and not passed on. `wire` is what may
 be sent to the other side: the body as it came, or the same message re-encoded if it holds a line end, because some
-readers stop there. Keys have to be written exactly. A key that some parsers take for a known one (`Method`, `paramſ`)
-makes the message bad, because the other side may be such a parser.
+readers stop there. A key that some parsers take for a known one (`Method`, `paramſ`) makes the message bad, because
+the other side may be such a parser.
 
 Messages also say how a client can be asked a question. Up to 2025-11-25 a client declares its capabilities in
 `initialize`, and is asked with a request. From 2026-07-28 on, every request declares them, and the client is asked in
@@ -65,7 +65,7 @@ def error_reply(request_id: RequestId | None, code: int, message: str) -> bytes:
 
 
 def failed_reply(request_id: RequestId, code: int, message: str) -> Reply:
-    """A reply with an error, in the place of one that is not passed on."""
+    """An error in place of a reply that is not passed on."""
     wire = error_reply(request_id, code, message)
     return Reply(request_id, None, {"code": code}, wire=wire)
 
@@ -83,7 +83,7 @@ def notification(method: str, params: JsonObject) -> bytes:
 
 
 def object_in(value: JsonValue) -> JsonObject:
-    """The value where it is an object, else an empty one."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -97,7 +97,7 @@ def with_note(reply: Reply, note: str) -> bytes:
 
 
 def is_deeper_than(levels: int, value: JsonValue) -> bool:
-    """Without recursion: what is nested deep enough breaks everything that follows it down."""
+    """Without recursion, which deep nesting would break."""
     layer = [value]
     for _ in range(levels):
         layer = [

@@ -1,4 +1,4 @@
-"""What decides on calls, opened once for a process: the store, the rules, the log. Each client gets a keeper on it.
+"""Store, rules and log, opened once per process. Each client gets a keeper of calls on them.
 
 Everything that is slow to import is imported here, so this module is itself imported late, in a thread.
 """
@@ -38,7 +38,7 @@ from openai_responses_mcp.guard.servers import GuardOptions, guarded_server
 
 
 def new_run_id(guard_id: str = "") -> str:
-    """For a guard with many clients, the id says which guard it is of: see `is_guard_gone`."""
+    """In a guard for many clients, the id begins with the guard's own: see `is_guard_gone`."""
     return f"{guard_id}_{secrets.token_hex(8)}" if guard_id else f"{GUARD_RUN}{secrets.token_hex(8)}"
 
 
@@ -76,25 +76,16 @@ class OpenedGate:
         self._guarded = guarded_server(options.name, options.command, self._masking.shown_text)
         policy = "" if options.policy is None else f"{self._masking.shown_text(os.path.abspath(options.policy))}: "
         self._shown = f"{policy}{self._guarded.command}"
-        # Shared, so that what several clients do at once is written together.
+        # Shared, so that records of several clients go into one write.
         self._records = Records(self._audit, self._starts)
 
     def keeper(self, relay: Relay, run_id: str, caller: str = "", budget_id: str = "") -> CallKeeper:
-        """For one relay. The budgets of a client whose server is started again go on under the same `budget_id`."""
+        """For one relay. With the same `budget_id`, a client keeps its budgets when its server is restarted."""
         options, stores, masking = self._options, self._stores, self._masking
         # A server may read relative paths from the client's roots, wherever the policy file says that it starts.
         relay.when_roots_are_sent(lambda: self._rules.doubt_relative_paths(options.name))
         standing = standing_on(stores, self._audit, masking, caller)
-        session = GuardSession(
-            options.name,
-            run_id,
-            options.profile,
-            options.observe,
-            caller,
-            options.wait_seconds,
-            options.ask,
-            self._language,
-        )
+        session = GuardSession(options, run_id, caller, self._language)
         gate = SafetyGate(
             NoJudge(), self._profiles, masking, rules=self._rules, standing=standing, schemas=self._schemas
         )

@@ -1,4 +1,4 @@
-"""The sides of the relay: what is sent to each, which requests it has still to answer, and the tools of the server.
+"""The two sides of the relay, the open requests of each, and the tools that the server has listed.
 
 A reply counts only when it answers an open request, once. The guard also sends requests of its own to both sides. Their
 ids are random, and their replies never reach the other side.
@@ -79,7 +79,7 @@ class Peer:
         return opened
 
     def close(self, request_id: RequestId) -> Opened | None:
-        """The request that is closed by this, if it was open."""
+        """Returns the request if it was open."""
         opened = self._open.pop(request_id, None)
         token = None if opened is None else progress_token_of(opened.request.params)
         if token is not None and self._by_token.get(token) is opened:
@@ -87,7 +87,7 @@ class Peer:
         return opened
 
     def release(self, held: Opened, wire: bytes) -> bool:
-        """Send what was held. False when it was taken back meanwhile."""
+        """Send a held request. False if it was cancelled meanwhile."""
         if self._open.get(held.request.id) is not held:
             return False
         held.is_held = False
@@ -95,7 +95,7 @@ class Peer:
         return True
 
     def answer(self, held: Opened, result: JsonObject) -> None:
-        """Answer what was held in place of this side. What was cancelled meanwhile is not answered at all."""
+        """Answer a held request in place of this side, unless it was cancelled meanwhile."""
         if self.close(held.request.id) is held:
             held.channel.reply(messages.result_reply(held.request.id, result))
 
@@ -125,11 +125,11 @@ class Peer:
 
     @property
     def owes_the_guard(self) -> bool:
-        """Whether it has not yet answered something that the guard itself has asked."""
+        """True while a request of the guard itself is unanswered."""
         return bool(self._asked)
 
     def close_all(self) -> list[Opened]:
-        """Everything that is still open. From now on nothing is asked here."""
+        """Returns the requests that were open. Nothing can be asked here any more."""
         self._is_gone = True
         for asked in self._asked.values():
             if not asked.done():
@@ -147,10 +147,10 @@ class Peer:
         by: Channel | None = None,
         late: Callable[[JsonValue], object] | None = None,
     ) -> JsonValue:
-        """The result. Raises `AnsweredWithError` and `PeerGone`. Stopping to wait cancels the request.
+        """The result. Raises `AnsweredWithError` and `PeerGone`. Cancelling the wait cancels the request.
 
-        `by` is a channel of this side, for a question about one of its own requests. `late` is called with a result that
-        comes after the request was cancelled, once.
+        `by` is a channel of this side, for a question about one of its own requests. `late` is called once with a
+        result that comes after the cancellation.
         """
         if self._is_gone:
             raise PeerGone
@@ -175,7 +175,7 @@ class Peer:
         return reply.result
 
     def is_answer_to_guard(self, reply: Reply) -> bool:
-        """Whether this answers a request of the guard itself. If so, the guard has taken it."""
+        """True if this answers a request of the guard itself, which then has its answer."""
         late = self._late.pop(reply.id, None)
         if late is not None:
             late(reply.result)
@@ -189,7 +189,7 @@ class Peer:
 
 
 def tool_error(params: JsonObject, text: str) -> JsonObject:
-    """As the result of the called tool, so that the model can go on another way."""
+    """A result of the tool, not an error of the protocol, so that the model can try something else."""
     stamp = {"resultType": "complete"} if has_envelope(params) else {}
     return {**stamp, "content": [{"type": "text", "text": text}], "isError": True}
 
@@ -199,7 +199,7 @@ def tool_error(params: JsonObject, text: str) -> JsonObject:
 
 
 class Listed(NamedTuple):
-    """One tool. `shown` is what the client was given; `seen` is there where the guard has looked itself after that."""
+    """One tool. `shown` is what the client was given, `seen` what the guard itself has looked up after that."""
 
     shown: JsonObject | None
     seen: JsonObject | None
@@ -213,7 +213,7 @@ class Listed(NamedTuple):
 
 
 class Listings:
-    """Holds entries as they came. Whether one can be used is checked when its tool is called."""
+    """Entries as they came. They are checked when their tool is called."""
 
     def __init__(self) -> None:
         self._shown: dict[str, JsonObject] = {}
@@ -258,7 +258,7 @@ class Listings:
         return None if seen is None else Listed(shown, seen)
 
     def newest(self, name: JsonValue) -> JsonObject:
-        """The last that is known of the tool, also where it may have changed. Empty where it was never listed."""
+        """The last known entry, even if the list may have changed. Empty if the tool was never listed."""
         if not isinstance(name, str):
             return {}
         return (self._seen or {}).get(name) or self._shown.get(name) or {}

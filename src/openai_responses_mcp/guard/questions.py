@@ -1,9 +1,7 @@
-"""What a person is asked in the client, what counts as an answer, and calls that come again with one.
+"""The question to a person in the client, the answers that count, and calls that come again with an answer.
 
-Anything but a clear yes is a no.
-
-Some clients show only the first lines of a question, and only the beginning of each. So the question is short where it can be,
-and says where all of it can be seen.
+Anything but a clear yes is a no. Some clients show only the first lines of a question, and only the beginning of each.
+So the question is as short as possible, and names the command that shows all of it.
 """
 
 import json
@@ -118,7 +116,7 @@ def form_for(
 
 
 def short_id(approval_id: str) -> str:
-    """As much of it as a person types."""
+    """The part that a person types."""
     return approval_id.removeprefix("apr_")[:_CHARACTERS_OF_AN_ID]
 
 
@@ -154,7 +152,7 @@ def _message(request: HumanApprovalRequest, server_name: str, reads: bool, langu
 
 
 def _written(arguments: Mapping[str, JsonValue]) -> str:
-    """On one line where that is short."""
+    """On one line if that is short."""
     line = revealed_json(json.dumps(dict(arguments), ensure_ascii=False))
     if columns(line) <= _SHORT_COLUMNS:
         return line
@@ -171,15 +169,15 @@ def _on_one_line(text: str) -> str:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Calls that come again with the answer to a question of the guard (`input_required`). The `requestState` is a random
-# number with a seal over it and over the call. Each can be used once, by the same call, in its time. What is executed is
-# what was kept here, not what comes back.
+# number with a seal over it and the call. It can be used once, in time, by the same call. The arguments that were kept
+# here are sent, not those that come back.
 
 
 class Intent(NamedTuple):
-    """A call that is to start, with the definition that it is decided with.
+    """A call that may start, with the definition that it is decided with.
 
-    `params` are those to send once a person has approved them; without them the client's own bytes are sent. `attempt`
-    counts how often the call has been decided on.
+    `params` are those that a person has approved; without them the client's own bytes are sent. `attempt` counts how
+    often the call has been decided on.
     """
 
     call: PlannedCall
@@ -257,7 +255,7 @@ class PendingQuestions:
 
 
 class Underway(NamedTuple):
-    """A call that the server has. Where it is sealed, a person has approved its arguments; `note` is for the model."""
+    """A call at the server. If it is sealed, a person has approved its arguments. `note` is for the model."""
 
     call: PlannedCall
     is_sealed: bool = False
@@ -275,7 +273,7 @@ class ContinuedCalls:
             self._waiting.popitem(last=False)
 
     def take(self, params: JsonObject, tool: ToolDescription) -> Underway | None:
-        """The call that comes again with these params. None where they answer no question."""
+        """The call that comes again with these params. None if they answer no question."""
         if not ANSWERS & params.keys():
             return None
         return self._waiting.pop(_key(params, tool, params.get("requestState")), None)

@@ -55,7 +55,7 @@ class Relay:
         replies: "GivenReplies | None" = None,
         ways: ClientWays | None = None,
     ) -> None:
-        """`tell` writes a line for people. `ways` are known where the client had another server before this one."""
+        """`tell` writes a line for people. `ways` are known if the client had another server before this one."""
         self.client = Peer(client, MOST_OPEN_AT_CLIENT)
         self.server = Peer(server, MOST_OPEN_AT_SERVER)
         self.listings = Listings()
@@ -68,7 +68,7 @@ class Relay:
         self._replies = replies
         self._complaints = 0
         self._tasks: dict[Opened, asyncio.Task[None]] = {}
-        # Counts what comes from the client and what is decided.
+        # Grows with each message of the client and each decision.
         self.moves = 0
         self._has_sent_roots = False
         self._on_roots: Callable[[], object] = lambda: None
@@ -220,7 +220,7 @@ class Relay:
             self._keeper.task_answered(opened.request.params.get("taskId"), about_result)
 
     def _given(self, request: Request, reply: Reply) -> "tuple[Reply, Reason | None]":
-        """What the client is given, and what the log has to know about a change."""
+        """The reply as the client gets it, and the reason for a change."""
         if self._replies is None:
             return reply, None
         return self._replies.given(request, reply, self.listings.newest(request.params.get("name")))
@@ -266,7 +266,7 @@ class Relay:
         return [task for opened, task in self._tasks.items() if not opened.waits_for_human]
 
     async def finish(self, reason: str) -> None:
-        """Nothing more comes from the server: whatever the client still waits for is answered with an error."""
+        """The server sends nothing more: answer all open requests of the client with an error."""
         tasks = list(self._tasks.values())
         for opened in self.server.close_all():
             if not opened.is_held:
@@ -314,6 +314,6 @@ def _as_reply(bad: BadMessage, sender: str) -> Reply | None:
 
 
 async def _drained(peer: Peer) -> None:
-    """If one side does not read, the other has to wait: nothing piles up here."""
+    """If one side does not read, the other has to wait, so that nothing piles up here."""
     with suppress(TransportClosed):
         await peer.transport.flush()

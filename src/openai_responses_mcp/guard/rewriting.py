@@ -1,9 +1,9 @@
-"""The command of a server rewritten in the text of a client's configuration file.
+"""Rewrites the command of a server in the text of a client's configuration file.
 
-Only the values of `command` and `args` are touched: comments, order and formatting of everything else stay. An entry
-with a URL gets a command in its place; its headers become variables of that command, with the values as they stand in
-the file, so that what the client fills in is still filled in. The new text is read again and compared with what was
-wanted; where that fails, the file is not rewritten.
+Only the values of `command` and `args` change: comments, order and formatting of everything else stay. An entry with a
+URL gets a command instead. Its headers become variables of that command, with their values as they stand in the file, so
+that the client still fills in its placeholders. The new text is parsed and compared with the wanted content; if they
+differ, the file is not rewritten.
 """
 
 import json
@@ -23,11 +23,13 @@ _UNSAFE = Sentence("it is written in a way that cannot be changed safely")
 
 def rewritten(client: Client, text: str, keys: Sequence[str], words: Sequence[str]) -> str:
     """The text with another command for this entry. Raises `CannotRewrite`."""
-    return _rewritten_toml(text, keys, words) if _is_toml(client) else _rewritten_json(text, keys, words)
+    parse, command = _parser_of(client), {"command": words[0], "args": list(words[1:])}
+    after = _rewritten_toml(text, keys, words) if _is_toml(client) else _rewritten_json(text, keys, words)
+    return _checked(parse, after, _with_entry(parse(text), keys, lambda old: {**old, **command}))
 
 
 def guarded_url(client: Client, text: str, entry: ServerEntry, words: Sequence[str]) -> str:
-    """The text with this command in the place of the entry's URL. Raises `CannotRewrite`."""
+    """The text with this command instead of the entry's URL. Raises `CannotRewrite`."""
     is_toml, parse = _is_toml(client), _parser_of(client)
     after = _url_to_command_toml(text, entry, words) if is_toml else _url_to_command_json(text, entry, words)
     wanted = _with_entry(parse(text), entry.keys, lambda old: _as_command(old, words, is_toml=is_toml))
@@ -101,10 +103,9 @@ def _with_entry(data: OwnJson, keys: Sequence[str], change: Callable[[OwnJson], 
     return {**data, keys[0]: _with_entry(data[keys[0]], keys[1:], change)}
 
 
-def _check(parse: Callable[[str], OwnJson], before: str, after: str, keys: Sequence[str], words: Sequence[str]) -> str:
-    """Only this entry is another one, and it is as wanted."""
-    command = {"command": words[0], "args": list(words[1:])}
-    return _checked(parse, after, _with_entry(parse(before), keys, lambda old: {**old, **command}))
+def _quoted(value: str) -> str:
+    """In JSON and TOML alike."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,15 +133,18 @@ def _rewritten_json(text: str, keys: Sequence[str], words: Sequence[str]) -> str
         raise CannotRewrite(_UNSAFE)
     written = json.dumps(list(words[1:]), ensure_ascii=False)
     if args is None:
-        text = f'{text[: command.end]}, "args": {written}{text[command.end :]}'
-        edits = [(command, json.dumps(words[0], ensure_ascii=False))]
-    else:
-        edits = [(command, json.dumps(words[0], ensure_ascii=False)), (args, _like(text, args, words[1:], written))]
-    before = text
-    for one, value in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
-        text = text[: one.start] + value + text[one.end :]
-    # Inserted args are part of what is compared with.
-    return _check(with_comments, before, text, keys, words)
+        return _edited(text, (command.start, command.end, f'{_quoted(words[0])}, "args": {written}'))
+    return _edited(
+        text,
+        (command.start, command.end, _quoted(words[0])),
+        (args.start, args.end, _like(text, args, words[1:], written)),
+    )
+
+
+def _edited(text: str, *edits: tuple[int, int, str]) -> str:
+    for start, end, written in sorted(edits, reverse=True):
+        text = text[:start] + written + text[end:]
+    return text
 
 
 def _url_to_command_json(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
@@ -152,7 +156,7 @@ def _url_to_command_json(text: str, entry: ServerEntry, words: Sequence[str]) ->
     line = text[text.rfind("\n", 0, url.key_start) + 1 : url.key_start]
     between = f"\n{line}" if not line.strip() else " "
     args = json.dumps(list(words[1:]), ensure_ascii=False)
-    command = f'"command": {json.dumps(words[0], ensure_ascii=False)},{between}"args": {args}'
+    command = f'"command": {_quoted(words[0])},{between}"args": {args}'
     edits = [(url.key_start, url.end, command)]
     if kind := node.members.get("type"):
         edits.append((kind.start, kind.end, '"stdio"'))
@@ -160,19 +164,17 @@ def _url_to_command_json(text: str, entry: ServerEntry, words: Sequence[str]) ->
         edits.append((headers.key_start, headers.key_end, '"env"'))
         for name, value in headers.members.items():
             edits.append((value.key_start, value.key_end, json.dumps(variable_of(name))))
-    for start, end, written in sorted(edits, reverse=True):
-        text = text[:start] + written + text[end:]
-    return text
+    return _edited(text, *edits)
 
 
 def _like(text: str, args: _Node, values: Sequence[str], on_one_line: str) -> str:
-    """One item a line where the file has it so."""
+    """One item per line if the file has it so."""
     written = text[args.start : args.end]
     indent = re.search(r"\n([ \t]+)\S", written)
     if indent is None:
         return on_one_line
     close = re.search(r"\n([ \t]*)\]\Z", written)
-    items = ",\n".join(f"{indent[1]}{json.dumps(one, ensure_ascii=False)}" for one in values)
+    items = ",\n".join(f"{indent[1]}{_quoted(one)}" for one in values)
     return f"[\n{items}\n{close[1] if close else ''}]"
 
 
@@ -234,7 +236,7 @@ def _read(text: str, at: int, depth: int) -> _Node:
 def _rewritten_toml(text: str, keys: Sequence[str], words: Sequence[str]) -> str:
     start, end = _table(text, keys)
     body = text[start:end]
-    command, written = _assignment(body, "command"), f"[{', '.join(map(_toml, words[1:]))}]"
+    command, written = _assignment(body, "command"), f"[{', '.join(map(_quoted, words[1:]))}]"
     if command is None:
         raise CannotRewrite(_UNSAFE)
     args = _assignment(body, "args")
@@ -243,17 +245,17 @@ def _rewritten_toml(text: str, keys: Sequence[str], words: Sequence[str]) -> str
     else:
         body = body[: args[0]] + written + body[args[1] :]
     command = _assignment(body, "command") or command
-    body = body[: command[0]] + _toml(words[0]) + body[command[1] :]
-    return _check(tomllib.loads, text, text[:start] + body + text[end:], keys, words)
+    body = body[: command[0]] + _quoted(words[0]) + body[command[1] :]
+    return text[:start] + body + text[end:]
 
 
 def _url_to_command_toml(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
     start, end = _table(text, entry.keys)
     body = text[start:end]
     variables = [header.partition("=")[2].rpartition(" ")[2] for header in entry.headers]
-    lines = [f"command = {_toml(words[0])}", f"args = [{', '.join(map(_toml, words[1:]))}]"]
+    lines = [f"command = {_quoted(words[0])}", f"args = [{', '.join(map(_quoted, words[1:]))}]"]
     if variables:
-        lines.append(f"env_vars = [{', '.join(map(_toml, variables))}]")
+        lines.append(f"env_vars = [{', '.join(map(_quoted, variables))}]")
     for key, written in (("url", "\n".join(lines)), ("bearer_token_env_var", ""), ("env_http_headers", "")):
         found = _assignment(body, key)
         if found is not None:
@@ -261,10 +263,6 @@ def _url_to_command_toml(text: str, entry: ServerEntry, words: Sequence[str]) ->
             after = found[1] + (0 if written else len(re.match(r"[ \t]*\n?", body[found[1] :])[0]))  # type: ignore[index]
             body = body[:line] + written + body[after:]
     return text[:start] + body + text[end:]
-
-
-def _toml(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _table(text: str, keys: Sequence[str]) -> tuple[int, int]:
@@ -281,7 +279,7 @@ def _table(text: str, keys: Sequence[str]) -> tuple[int, int]:
 
 
 def _assignment(body: str, key: str) -> tuple[int, int] | None:
-    """Where the value of this key stands, over several lines where it is a list."""
+    """Start and end of the value of this key. A list may span several lines."""
     found = re.search(rf"^[ \t]*{key}[ \t]*=[ \t]*", body, re.MULTILINE)
     if found is None:
         return None

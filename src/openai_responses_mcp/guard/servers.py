@@ -1,8 +1,7 @@
-"""What the command line of the guard says, and which server a command starts.
+"""The options of the guard's command line, and the name and fingerprint of the server behind it.
 
-A server has a name also without `--name`, and a fingerprint that tells it from another command of the same name.
-
-Most servers are started by a launcher (npx, uvx, docker). The name comes from what is launched.
+Most servers are started by a launcher (npx, uvx, docker). Without `--name`, the name comes from what is launched. The
+fingerprint differs for another command of the same name.
 """
 
 import os
@@ -17,7 +16,7 @@ AskedAt = Literal["auto", "client", "desk"]
 
 
 class OverHttp(NamedTuple):
-    """What it says about serving over HTTP: words that are read later, because reading them takes the extra `http`."""
+    """The options for serving over HTTP, as texts: parsing them needs the extra `http`."""
 
     where: str
     config: str | None = None
@@ -28,7 +27,7 @@ class OverHttp(NamedTuple):
 
 
 class HeaderVariable(NamedTuple):
-    """A header of requests to a remote server. Its value is that of the variable, behind `scheme` where there is one."""
+    """A header for a remote server: the value of an environment variable, after `scheme` if there is one."""
 
     name: str
     scheme: str
@@ -36,7 +35,7 @@ class HeaderVariable(NamedTuple):
 
 
 class GuardOptions(NamedTuple):
-    """What the command line says. None stands for what was not given. With a `url`, the command is that URL alone."""
+    """None: not given, so the policy file or the default counts. With a `url`, the command is that URL alone."""
 
     command: tuple[str, ...]
     name: str
@@ -52,7 +51,7 @@ class GuardOptions(NamedTuple):
 
 
 class _Launcher(NamedTuple):
-    """`verbs` come before what is launched, `values` are options with a value of their own."""
+    """`verbs` may come before the launched program. `values` are options that take a value."""
 
     verbs: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
@@ -116,21 +115,21 @@ def name_of(command: Sequence[str]) -> str:
 
 
 def former_names(options: GuardOptions) -> dict[str, str]:
-    """The name that earlier versions gave the server, that of its launcher, by the name it has now. Rules may use it."""
+    """Current name -> the name that earlier versions used, which was the launcher's. Rules may still use it."""
     former = _last_part(options.command[0], _PROGRAM_ENDING)
     is_given = options.url is not None or not name_of(options.command).startswith(options.name)
     return {} if is_given or former == options.name else {options.name: former}
 
 
 def guarded_server(name: str, command: Sequence[str], shown: Callable[[str], str]) -> GuardedServer:
-    """`shown` puts labels in the place of secrets: the command is stored and shown to people."""
+    """`shown` replaces secrets by labels: the command is stored and shown to people."""
     resolved = [_resolved(part) for part in command]
     fingerprint = sha256("\0".join(resolved).encode("utf-8", "surrogatepass")).hexdigest()
     return GuardedServer(name, fingerprint, shown(" ".join(resolved)))
 
 
 def _launched(launcher: _Launcher, words: Sequence[str]) -> Sequence[str]:
-    """What is launched, with what follows it. Empty if the command line does not say."""
+    """The launched program and its arguments. Empty if the command line does not name it."""
     rest, can_be_verb = list(words), True
     while rest:
         word = rest.pop(0)
@@ -161,14 +160,14 @@ def _last_part(path: str, ending: re.Pattern[str] | None = None) -> str:
 
 
 def _resolved(part: str) -> str:
-    """A relative path means another file in another folder. What is no file here (a package, a word) stays as it is."""
+    """Relative paths become absolute: in another folder they mean another file. Packages and other words stay."""
     is_path = part in (".", "..") or part.startswith(("./", "../", ".\\", "..\\"))
     is_file = not part.startswith("-") and not os.path.isabs(part) and os.path.exists(part)
     return os.path.abspath(part) if is_path or is_file else part
 
 
 def environment_for_server(environ: Mapping[str, str], own: str | None = None) -> dict[str, str]:
-    """The guard's environment, less its own settings: they may hold a password. `own` is a variable that is one too."""
+    """The guard's environment without its own settings, which may hold a password. `own` names one more of them."""
     others = {name: value for name, value in environ.items() if not name.upper().startswith("AGENTS_")}
     return {name: value for name, value in others.items() if own is None or name.upper() != own.upper()}
 
@@ -178,6 +177,6 @@ def is_header_value(text: str) -> bool:
 
 
 def with_named_secrets(environ: Mapping[str, str], headers: Sequence[HeaderVariable]) -> dict[str, str]:
-    """The environment in which the values of these variables count as secrets, whatever the variables are called."""
+    """The environment, with the values of these variables also under names that mark them as secrets."""
     secrets = {f"SECRET_{one.variable.upper()}": environ.get(one.variable, "") for one in headers}
     return {**secrets, **environ}

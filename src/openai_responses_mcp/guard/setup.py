@@ -48,7 +48,7 @@ def main(
     ask: Callable[[str], str] | None = input,
     folder: str | None = None,
 ) -> int:
-    """`ask` puts a question to the person; None where there is no terminal."""
+    """`ask` puts a question to the person; None if there is no terminal."""
     parser = client_parser(PROGRAM, "Put the guard in front of the servers of your MCP clients.")
     parser.add_argument(
         "--policy", metavar="FILE", help="a policy file for every guard, also for those that setup made before"
@@ -111,7 +111,7 @@ def parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[argpar
 
 
 def check_servers(parser: argparse.ArgumentParser, wanted: Sequence[str], known: Iterable[str]) -> None:
-    """Ends with wrong usage where there is no server of a name that is given."""
+    """Ends with a usage error for a name that no server has."""
     known = sorted(set(known))
     for name in wanted:
         if name not in known:
