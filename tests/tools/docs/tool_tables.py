@@ -18,7 +18,7 @@ def tool_tables() -> str:
 def _arguments() -> Iterator[str]:
     yield table_row("argument", "takes", "of", "what it is for")
     yield _RULE
-    for argument in dict.fromkeys(one for tool in TOOLS.values() for one in tool.arguments):
+    for argument in {one.name: one for tool in TOOLS.values() for one in tool.arguments}.values():
         tools = (f"`{tool.name}`" for tool in TOOLS.values() if argument in tool.arguments)
         needed = ", required" if argument.is_required else ""
         yield table_row(f"`{argument.name}`", _takes(argument) + needed, ", ".join(tools), argument.description)
