@@ -22,8 +22,7 @@ from typing import Any
 
 from tests.guard.conftest import ALLOW_ALL, SMALL_SERVER, policy_file
 from tests.tools.bench.alone import main
-from tests.tools.bench.guard_report import BARE, as_text
-from tests.tools.bench.guarded_report import FILE, MEMORY, WAL
+from tests.tools.bench.tables import BARE, FILE, MEMORY, WAL, guarded_server
 
 _WARM_UP = 50
 _SERVER = (sys.executable, str(SMALL_SERVER))
@@ -115,4 +114,4 @@ def fsync_ms(file: Path) -> float:
 
 
 if __name__ == "__main__":
-    main("guard", "calls", 500, measured, as_text)
+    main("guard", "calls", 500, measured, guarded_server)

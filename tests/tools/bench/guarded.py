@@ -25,7 +25,7 @@ from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.sql import sql_database
 from tests.tools.bench.alone import main
-from tests.tools.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, as_text
+from tests.tools.bench.tables import FILE, MEMORY, PLAIN, WAL, guarded_run
 
 _WARM_UP = 20
 
@@ -105,4 +105,4 @@ async def measured(runs: int, folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main("guarded", "runs", 200, lambda runs, folder: asyncio.run(measured(runs, folder)), as_text)
+    main("guarded", "runs", 200, lambda runs, folder: asyncio.run(measured(runs, folder)), guarded_run)

@@ -26,9 +26,9 @@ from tests.tools.bench.alone import Found, main
 from tests.tools.bench.conversation import Conversation
 from tests.tools.bench.figures import percentile
 from tests.tools.bench.measures import BURST_DELAY_SECONDS, resident_mib
-from tests.tools.bench.over_http_report import HTTP, PEER, STDIO, as_text
 from tests.tools.bench.servers import environment
 from tests.tools.bench.stand_in import SIGN, question
+from tests.tools.bench.tables import HTTP, PEER, STDIO, over_http
 
 WARM_CALLS = 100
 BURSTS = (200, 1000)
@@ -149,4 +149,4 @@ def measured(rounds: int, folder: Path) -> Found:
 
 
 if __name__ == "__main__":
-    main("over_http", "rounds", 10, measured, as_text)
+    main("over_http", "rounds", 10, measured, over_http)

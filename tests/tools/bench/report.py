@@ -4,15 +4,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.tools.bench import guard_report, guarded_report, over_http_report, svg
+from tests.tools.bench import svg, tables
 from tests.tools.bench.figures import exponent, growth_in_words
-from tests.tools.bench.pages import between, marks
 from tests.tools.bench.results import BY_KEY, MEASURES, Measure, Results
 from tests.tools.bench.servers import OURS
 from tests.tools.bench.targets import targets
 
 ROUNDS_WANTED = 10
-BEGIN, END = marks()
 
 _FLOORS = (("python -c pass", "run"), ("python -c 'import asyncio'", "run"), ("node -e 0", "run"))
 _DRAWN = (
@@ -28,16 +26,14 @@ def write(file: Path, docs: Path, *, updates_docs: bool) -> None:
     if not updates_docs:
         return
     page = docs / "reference" / "figures.md"
-    text = between_marks(page.read_text(), as_text(results))
-    for name, part in (("guarded", guarded_report), ("guard", guard_report), ("http", over_http_report)):
-        text = part.put_into(text, results.raw[name]) if name in results.raw else text
+    text = tables.put_into(page.read_text(), "bench", as_text(results))
+    more = {"guarded": tables.guarded_run, "guard": tables.guarded_server, "http": tables.over_http}
+    for name, as_table in more.items():
+        if name in results.raw:
+            text = tables.put_into(text, f"bench:{name}", as_table(results.raw[name]))
     page.write_text(text)
     (docs / "benchmarks.svg").write_text(bar_picture(results))
     (docs / "benchmarks-growth.svg").write_text(growth_picture(results))
-
-
-def between_marks(page: str, text: str) -> str:
-    return between(page, (BEGIN, END), text)
 
 
 def as_text(results: Results) -> str:

@@ -183,30 +183,12 @@ def measure_framer(progress: Progress) -> Any:
     return json.loads(done.stdout)
 
 
-def measure_guarded(progress: Progress) -> Any:
-    """One guarded call beside the plain SDK, in a process that has nothing else to do."""
-    progress.stage = "guarded call"
-    progress.say("plain, in memory, in a file")
-    return _measured_alone("guarded")
-
-
-def measure_guard(progress: Progress) -> Any:
-    """One call through the guard beside the bare server."""
-    progress.stage = "call through the guard"
-    progress.say("bare, in memory, in a file")
-    return _measured_alone("guard")
-
-
-def measure_over_http(progress: Progress) -> Any:
-    """Over HTTP beside stdio, and beside a peer."""
-    progress.stage = "over HTTP"
-    progress.say("stdio, HTTP, a peer")
-    return _measured_alone("over_http", 600)
-
-
-def _measured_alone(name: str, most_seconds: float = 300) -> Any:
-    command = [sys.executable, "-m", f"tests.tools.bench.{name}", "--json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=most_seconds, check=True)
+def measured_alone(progress: Progress, name: str, *options: str) -> Any:
+    """By a module of its own, in a process that has nothing else to do."""
+    progress.stage = name
+    progress.say("beside each other")
+    command = [sys.executable, "-m", f"tests.tools.bench.{name}", "--json", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=True)
     return json.loads(done.stdout)
 
 
@@ -245,9 +227,9 @@ def main() -> None:
         run.measure_growth(min(GROWTH_ROUNDS, options.rounds), environ)
     results = run.results(measure_framer(run.progress))
     if not options.only:
-        results["guarded"] = measure_guarded(run.progress)
-        results["guard"] = measure_guard(run.progress)
-        results["http"] = measure_over_http(run.progress)
+        results["guarded"] = measured_alone(run.progress, "guarded")
+        results["guard"] = measured_alone(run.progress, "guard")
+        results["http"] = measured_alone(run.progress, "over_http", "--rounds", str(options.rounds))
     (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     run.progress.say("done\n" if sys.stderr.isatty() else "done")
     # What was just written is what is read: the report needs nothing but the file.
