@@ -50,12 +50,12 @@ class HttpOptions(NamedTuple):
     host: str
     port: int
     drain_seconds: float = USUAL_DRAIN_SECONDS
-    tls_certificate: str | None = None
-    tls_key: str | None = None
+    tls: Tls | None = None
 
-    @property
-    def tls(self) -> Tls | None:
-        return Tls(self.tls_certificate, self.tls_key) if self.tls_certificate and self.tls_key else None
+    def address(self, port: int) -> str:
+        """Without a path. `port` is the one that was taken, where 0 was asked for."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{port}"
 
 
 def http_options(where: str, drain: str | None, tls_cert: str | None, tls_key: str | None) -> HttpOptions:
@@ -71,7 +71,10 @@ def http_options(where: str, drain: str | None, tls_cert: str | None, tls_key: s
         raise ValueError(
             Sentence("--drain takes 0 to {most} seconds (found {found})", most=_LONGEST_DRAIN_SECONDS, found=drain)
         )
-    return HttpOptions(host.strip("[]") or USUAL_HOST, int(port), drain_seconds, tls_cert, tls_key)
+    if (tls_cert is None) != (tls_key is None):
+        raise ValueError(Sentence("--tls-cert and --tls-key go together"))
+    tls = Tls(tls_cert, tls_key) if tls_cert and tls_key else None
+    return HttpOptions(host.strip("[]") or USUAL_HOST, int(port), drain_seconds, tls)
 
 
 def http_settings(config: str | None, environ: Mapping[str, str], say: Callable[[str], str] = str) -> HttpSettings:
@@ -133,8 +136,6 @@ def checked_tokens(options: HttpOptions, settings: HttpSettings, environ: Mappin
             problems.append(Sentence("http.issuer has to be https, or http on this machine"))
         if settings.audience is None:
             problems.append(Sentence("http.issuer needs http.audience, the audience of its tokens"))
-    if (options.tls_certificate is None) != (options.tls_key is None):
-        problems.append(Sentence("--tls-cert and --tls-key go together"))
     if problems:
         raise ConfigError(tuple(problems))
     return tokens
@@ -230,9 +231,9 @@ async def serve_until_stopped(
         listening.close()
         raise ConfigError((f"--tls-cert, --tls-key: {exc.strerror or exc}",)) from exc
     running = asyncio.ensure_future(server.serve(sockets=[listening]))
-    scheme, host = "https" if options.tls else "http", f"[{options.host}]" if ":" in options.host else options.host
-    os.write(2, f"{program}: serving on {scheme}://{host}:{port}{MCP_PATH}\n".encode())
-    on_listening(f"{host}:{port}")
+    address = options.address(port)
+    os.write(2, f"{program}: serving on {address}{MCP_PATH}\n".encode())
+    on_listening(address.partition("://")[2])
     ends: set[asyncio.Future[Any]] = {running, stopped}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     on_draining()

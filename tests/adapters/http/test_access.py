@@ -157,6 +157,7 @@ async def test_a_header_that_names_no_token_is_refused(given: list[str]) -> None
     ("hosts", "origins", "is_open"),
     [
         (["127.0.0.1:80"], [], True),
+        (["localhost"], ["http://localhost"], True),
         (["LOCALHOST:80"], ["http://localhost:80"], True),
         (["[::1]:80"], [], True),
         (["answers.example"], ["https://answers.example"], True),

@@ -56,7 +56,10 @@ class AllowedHosts:
     """Hosts are those of this machine with the port, and that of the public address."""
 
     def __init__(self, port: int, public_url: str | None) -> None:
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        names = ("127.0.0.1", "localhost", "[::1]")
+        self._hosts = {f"{name}:{port}" for name in names}
+        if port in (80, 443):  # Clients leave these out.
+            self._hosts |= {*names}
         self._origins = {f"http://{host}" for host in self._hosts} | {f"https://{host}" for host in self._hosts}
         self.resource = public_url or f"http://127.0.0.1:{port}{MCP_PATH}"
         if public_url is not None:

@@ -211,8 +211,7 @@ async def serve_team(
     listening = listening_socket(options.host, options.port)
     port: int = listening.getsockname()[1]
     issuer = Issuer(settings.issuer, settings.audience) if settings.issuer and settings.audience else None
-    scheme, host = "https" if options.tls else "http", f"[{options.host}]" if ":" in options.host else options.host
-    link = settings.public_url or f"{scheme}://{host}:{port}/"
+    link = settings.public_url or f"{options.address(port)}/"
     app = team_application(
         desk,
         AllowedHosts(port, settings.public_url),
