@@ -1,6 +1,8 @@
-"""The states of a call: what may follow what, and nothing else."""
+"""The states of a call and the moves between them, and how calls are saved and recorded."""
 
 import itertools
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,9 +12,16 @@ from openai_responses_mcp.gate.call_table import (
     MOVES,
     CallEvent,
     CallState,
+    CallTable,
     ForbiddenMove,
+    HumanAnswer,
+    Permit,
+    RunRecords,
     next_state,
 )
+from openai_responses_mcp.gate.calls import BudgetQuestion, PlannedCall, ToolDescription
+from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.secrets.masking import Masking
 
 # Written out once more: a move that is added or lost by mistake does not pass unseen.
 ALLOWED_MOVES = {
@@ -78,3 +87,34 @@ def test_what_has_ended_waits_like_what_was_never_decided() -> None:
         CallState.REFUSED,
         CallState.TOLD,
     }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Saved, and recorded
+
+
+def test_answers_and_questions_are_read_back_also_those_of_earlier_versions() -> None:
+    asked = Reason("judge", "needs_human", {"text": "ask somebody"})
+    answer, question = HumanAnswer(Permit("c1", "a", "d"), (asked,)), BudgetQuestion("calls per run r1", asked, 5)
+    table = CallTable()
+    call = table.move("c1", CallEvent.PLAN)
+    call.answer, call.questions = answer, [question]
+    saved = json.loads(json.dumps(table.saved()))
+    read, old = CallTable(), CallTable()
+    read.restore(saved, [])
+    assert (read["c1"].answer, read["c1"].questions) == (answer, [question])
+    # They saved sentences.
+    saved[0]["answer"]["asked"] = saved[0]["questions"][0]["reason"] = "ask somebody"
+    old.restore(saved, [])
+    assert old["c1"].answer == replace(answer, asked=())
+    assert old["c1"].questions == [replace(question, reason=Reason("budget", "needs_human"))]
+
+
+def test_a_record_about_a_call_has_the_words_of_the_tool_before_the_reasons() -> None:
+    records = RunRecords("r1", Masking({}))
+    call = PlannedCall("c1", ToolDescription("pay", "function"), {})
+    plain = records.about(call, "started", "started")
+    assert (plain.reason, plain.who) == ("", "")
+    hidden = Reason("result", "allow", {"hidden": 2})
+    entry = records.about(call, "outcome", "completed", "paid", hidden)
+    assert entry.reason == "paid; secrets in the result that were hidden from the client: 2"
