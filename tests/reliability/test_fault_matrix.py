@@ -73,19 +73,18 @@ class Asked(NamedTuple):
         return self.outcome
 
 
-def question(text: str, **others: str) -> ModelRequest:
-    return ModelRequest(model="gpt-5.2", instructions="the policy", input_text=text, **others)  # type: ignore[arg-type]
+def question(text: str) -> ModelRequest:
+    return ModelRequest(model="gpt-5.2", instructions="the policy", input_text=text)
 
 
 def gateways(
     base_url: str,
     clock: WallClock,
     *,
-    is_streamed: bool = True,
     key: str = KEY,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> tuple[RetryingGateway, OpenAIResponsesGateway]:
-    gateway = openai_gateway(base_url, api_key=key, timeout_seconds=patience_seconds, clock=clock, streams=is_streamed)
+    gateway = openai_gateway(base_url, api_key=key, timeout_seconds=patience_seconds, clock=clock)
     logger, is_ending = FakeLogger(), asyncio.Event()
     return RetryingGateway(gateway, clock, logger, max_retries=MAX_RETRIES, is_ending=is_ending), gateway
 
@@ -98,14 +97,12 @@ async def stand_in(server: HttpServer) -> AsyncIterator[str]:
         await server.close()
 
 
-async def ask(
-    base_url: str, request: ModelRequest, server: HttpServer, *, is_streamed: bool = True, key: str = KEY
-) -> Asked:
+async def ask(base_url: str, request: ModelRequest, server: HttpServer, *, key: str = KEY) -> Asked:
     """The outcome of one question; any exception but ours fails the test, and so does a call that does not end."""
     clock = HastyClock()
     is_slow = any(fault in request.input_text for fault in ("drip", "never"))
     patience_seconds = LITTLE_PATIENCE_SECONDS if is_slow else PATIENCE_SECONDS
-    retrying, gateway = gateways(base_url, clock, is_streamed=is_streamed, key=key, patience_seconds=patience_seconds)
+    retrying, gateway = gateways(base_url, clock, key=key, patience_seconds=patience_seconds)
     async with asyncio.timeout(2 * SLOW_SECONDS):
         try:
             outcome: ModelReply | GatewayError | KeyUnusable = await retrying.respond(request)
@@ -119,10 +116,10 @@ async def ask(
     return Asked(outcome, attempts, clock.sleeps)
 
 
-async def ask_stand_in(text: str, *, is_streamed: bool = True, **others: str) -> Asked:
+async def ask_stand_in(text: str) -> Asked:
     server = StandIn()
     async with stand_in(server) as base_url:
-        return await ask(base_url, question(text, **others), server, is_streamed=is_streamed)
+        return await ask(base_url, question(text), server)
 
 
 # 24: trouble that passes, and when the API wants to be asked again

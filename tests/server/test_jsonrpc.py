@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from openai_responses_mcp.domain.jsonrpc import BadMessage, Notification, Request
 from openai_responses_mcp.server.jsonrpc import (
+    ANSWER_FAILED,
+    MISSING_CLIENT_CAPABILITY,
+    UNSUPPORTED_PROTOCOL_VERSION,
     decode,
     encode,
     error_message,
@@ -176,7 +179,8 @@ def test_a_lone_surrogate_is_sent_as_a_replacement_character() -> None:
     assert encode({"a": "\ud800é"}) == '{"a":"\ufffdé"}'.encode()
 
 
-def test_messages_have_the_shapes_of_json_rpc() -> None:
+def test_messages_have_the_shapes_and_codes_that_clients_know() -> None:
+    assert (ANSWER_FAILED, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION) == (-32001, -32021, -32022)
     assert result_message(1, {"a": 1}) == {"jsonrpc": "2.0", "id": 1, "result": {"a": 1}}
     assert error_message(None, -32700, "x") == {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "x"}}
     assert error_message("a", -32001, "x", {}) == {

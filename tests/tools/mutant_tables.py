@@ -295,6 +295,16 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         "another text",
     ): "the wording of the instructions",
     (
+        "dispatcher",
+        'Work = Callable[["Caller", Callable[[JsonObject], None]], Awaitable[JsonObject]]',
+        "another text",
+    ): "a name for the type checker",
+    (
+        "dispatcher",
+        'message = f"{request.method} needs a client that declares {TASKS_EXTENSION}"',
+        "another text",
+    ): "the wording of an error that its code and data explain",
+    (
         "jsonrpc",
         "check_circular=False,  # What we send is never circular, and looking takes time.",
         "False to True",
@@ -322,9 +332,9 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ("framer", "NEED_MORE = 2", "2 to 3"): "a name with another number behind it",
     ("framer", "UNDECIDED = 4", "4 to 5"): "a name with another number behind it",
     ("framer", "self._searched = 0", "0 to 1"): "no line that is searched begins with its end",
-    ("framer", "self._header_lines = 0", "0 to 1"): "set anew with every header block",
-    ("framer", "self._header_bytes = 0", "0 to 1"): "set anew with every header block",
-    ("framer", "self._body_bytes = 0", "0 to 1"): "set anew with every body",
+    ("framer", "self._header_lines = 0", "0 to 1"): "set again with every header block",
+    ("framer", "self._header_bytes = 0", "0 to 1"): "set again with every header block",
+    ("framer", "self._body_bytes = 0", "0 to 1"): "set again with every body",
     (
         "framer",
         "if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer) and not self._has_ended:",

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.stdio.framing import LONGEST_HEADER_BYTES, MOST_HEADER_LINES, StdioFramer
+from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.domain.ports import FramingFault
 
 LIMIT = 64
+LONGEST_HEADER_BYTES = 8192
+MOST_HEADER_LINES = 32
 FAULT = "fault"
 
 PING = b'{"id":1}'
@@ -113,7 +115,8 @@ BAD_LENGTHS = {
 
 @pytest.mark.parametrize("headers", BAD_LENGTHS.values(), ids=BAD_LENGTHS.keys())
 def test_a_bad_length_is_one_fault_and_the_next_message_is_found(headers: bytes) -> None:
-    assert feed(StdioFramer(LIMIT), [headers + b"\r\n" + PONG + b"\n[]\n"]) == one_fault_then(PONG, b"[]")
+    for line in (PONG, b"[1, 2]"):
+        assert feed(StdioFramer(LIMIT), [headers + b"\r\n" + line + b"\n" + LAST]) == one_fault_then(line, LAST)
     bodies = (b"", PING, b"{", b"garbage ", b'{"text":\n"Content-Length: none"}')
     for line_end, body in itertools.product((b"\r\n", b"\n"), bodies):
         wire = headers.replace(b"\r\n", line_end) + line_end + body + framed(PONG) + framed(LAST)
@@ -136,7 +139,8 @@ def test_a_glued_header_that_is_none_after_all_does_not_hang_the_framer() -> Non
 
 def test_a_fault_says_what_is_wrong() -> None:
     reasons = []
-    for wire in (b"A: 1\n\n", b"Content-Length: 1\nContent-Length: 1\n\n", b"Content-Length: x\n\n", b"A: 1\nno\n"):
+    wires = (b"A: 1\n\n", b"Content-Length: 1\nContent-Length: 1\n\n", b"Content-Length: x\n\n", b"A: 1\nno\n")
+    for wire in (*wires, b"A: 1\n" * 33):
         framer = StdioFramer(LIMIT)
         framer.receive(wire)
         fault = framer.next_message()
@@ -147,6 +151,7 @@ def test_a_fault_says_what_is_wrong() -> None:
         "Content-Length is given more than once",
         "Content-Length must be 1 to 12 digits",
         "a line in the header block is no header",
+        "the header block is longer than 8192 bytes or 32 lines",
     ]
 
 

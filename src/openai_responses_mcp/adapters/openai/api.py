@@ -60,7 +60,7 @@ class ResponsesApi:
             async with _open(await self._get(_path_of(response_id))) as stream:
                 try:
                     return await stream.final_response()
-                except StreamEnded as exc:  # Some proxy sent an empty stream, although none was asked for.
+                except StreamEnded as exc:  # A proxy sent an empty stream, although none was requested.
                     raise stream_cut() from exc
 
     async def cancel(self, response_id: str) -> None:
@@ -89,7 +89,7 @@ class ResponsesApi:
 
         A failure here is ignored: the first request will fail in the same way, and say so.
         """
-        self._mask("")  # Made with the first text to mask.
+        self._mask("")  # The mask is made with its first use.
         with contextlib.suppress(GatewayError), self._translated():
             asyncio.run(load_late_imports(self._client))
 

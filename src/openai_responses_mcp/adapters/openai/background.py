@@ -1,8 +1,7 @@
-"""A response that runs in the background at the API, read to its end whatever happens to the connection.
+"""A response that runs in the background at the API, read to its end even if connections break.
 
-Its events are numbered. When the connection breaks, or the API is in trouble, reading goes on after the last event that
-came. What can no longer be streamed is looked at again and again instead. The question is sent once, whatever happens.
-The caller decides how long all of it may take.
+Its events are numbered. When the connection breaks or the API is in trouble, reading continues after the last event. A
+response that can no longer be streamed is polled. The question is sent only once. The caller sets the deadline.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ from openai_responses_mcp.domain.models import Progress, ProgressListener, Start
 from openai_responses_mcp.domain.ports import Logger, WallClock
 from openai_responses_mcp.domain.texts import Sentence
 
-# Between two looks at a response that cannot be streamed.
+# Between two requests for a response that cannot be streamed.
 POLL_SECONDS = 2.0
 _CANNOT_BE_STREAMED = 400
 
@@ -37,10 +36,10 @@ Step = Callable[[], Awaitable[object]]
 
 
 class BackgroundRun:
-    """One response; `is_known` is set once the API has said what becomes of it.
+    """One response. `is_known` is set once the API has told its id.
 
-    From then on `response_id` is None only where the API does not run it in the background. `trouble` is what went wrong
-    last, None once something has come again.
+    From then on `response_id` is None only if the API does not run it in the background. `trouble` is the last failure;
+    None once reading has succeeded again.
     """
 
     def __init__(
@@ -73,11 +72,11 @@ class BackgroundRun:
     async def fetch(self, response_id: str) -> object:
         """The finished response object of that id."""
         self.response_id = response_id
-        self._waits = chain((0.0,), self._waits)  # The first look is followed by the stream at once.
+        self._waits = chain((0.0,), self._waits)  # No wait between the first request and the stream.
         return await self._read_on(self._look)
 
     def silence(self) -> None:
-        """From now on the listeners hear nothing."""
+        """Stop calling the listeners."""
         self._on_progress = self._on_started = None
 
     async def _read_on(self, step: Step) -> object:
@@ -122,7 +121,7 @@ class BackgroundRun:
     async def _read(self, stream: ReplyStream) -> object:
         response = await stream.final_response(self._hear)
         if is_under_way(response):
-            # It came in one piece, so there is nothing to stream.
+            # It came as a single object, so it cannot be streamed.
             self._learn_id(response)
             self._is_streamed = False
             return response
@@ -167,7 +166,7 @@ class BackgroundRun:
         await self._clock.sleep(seconds)
 
     def _log(self, message: str, trouble: GatewayError | None = None) -> None:
-        """Why the rest is read in another request, and from where on."""
+        """Why another request reads the rest, and from which event."""
         facts: dict[str, object] = {"responseId": self.response_id, "after": self._last_number}
         if trouble is not None:
             facts |= {"status": trouble.status, "code": trouble.code, "type": trouble.kind, "name": trouble.name}
@@ -175,7 +174,7 @@ class BackgroundRun:
         self._logger.debug("read on", **facts, msg=message)
 
     def _require_id(self, trouble: Exception) -> None:
-        """Without one there is nothing to go on with."""
+        """Raises if the id is unknown: then reading cannot continue."""
         if self.response_id is not None:
             return
         has_ended = isinstance(trouble, StreamEnded)
@@ -186,7 +185,7 @@ class BackgroundRun:
         raise stream_cut() if has_ended else trouble
 
     def _may_be_looked_at(self, trouble: GatewayError) -> bool:
-        """Whether it makes sense to read the whole response, because only its events could not be read."""
+        """True if only the events could not be read, so the whole response may still be."""
         is_about_streaming = isinstance(trouble, GatewayGarbled) or trouble.status == _CANNOT_BE_STREAMED
         return self.response_id is not None and is_about_streaming
 
@@ -196,9 +195,9 @@ class BackgroundRun:
 
 
 def _is_in_background(response: JsonObject) -> bool:
-    """A gateway may ignore that we ask for it. Then the response is lost with its connection, even if it has an id.
+    """A gateway may ignore `background`. Then the response is lost with its connection, even if it has an id.
 
-    If the gateway does not say, a response that waits in a queue runs in the background, and no other.
+    If the gateway does not say, only a queued response runs in the background.
     """
     return bool(response.get("background", response.get("status") == "queued"))
 
@@ -224,14 +223,14 @@ class AbandonedRuns:
         self._tasks: set[asyncio.Task[bool]] = set()
 
     def add(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> None:
-        """Stop reading, and cancel the response if asked to. Its listeners hear nothing more."""
+        """Stop reading, and cancel the response if `cancels`. Its listeners are no longer called."""
         run.silence()
         task = asyncio.ensure_future(self._abandon(run, reading, cancels=cancels))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def wait(self, seconds: float) -> bool | None:
-        """Wait at most that long, and say whether all of them are cancelled. None if there were none."""
+        """Wait at most that long. True if all of them are cancelled, None if there were none."""
         if not self._tasks:
             return None
         done, pending = await asyncio.wait(self._tasks, timeout=seconds)
@@ -246,7 +245,7 @@ class AbandonedRuns:
                 if not cancels or run.has_answer:
                     return True
                 if run.response_id is None:
-                    # What does not run in the background ends with its connection.
+                    # A response outside the background ends with its connection.
                     return run.is_known.is_set() or _has_not_begun(reading)
                 await self._cancel(run.response_id)
                 return True
@@ -265,7 +264,7 @@ class AbandonedRuns:
 
 
 def _has_not_begun(reading: "asyncio.Future[object]") -> bool:
-    """Whether the API said no, or was not there: then nothing goes on."""
+    """True if the API refused or could not be reached: then nothing runs there."""
     refusals = (GatewayRefused, GatewayOverloaded, GatewayUnreachable)
     return not reading.cancelled() and isinstance(reading.exception(), refusals)
 
@@ -283,4 +282,4 @@ async def _stopped(reading: "asyncio.Future[object]") -> None:
     reading.cancel()
     await asyncio.wait({reading})
     if not reading.cancelled():
-        reading.exception()  # Looked at, so that asyncio does not complain.
+        reading.exception()  # Retrieved, or asyncio would log a warning.

@@ -1,7 +1,7 @@
-"""The SDK's client, set up from configuration and environment: address, headers, proxy, certificates; and aiohttp below it.
+"""The SDK's client, set up from configuration and environment (address, headers, proxy, certificates), over aiohttp.
 
-Nothing is retried, followed or unpacked here, and the only deadline is the caller's. What cannot be set up raises
-`GatewayRefused`. What aiohttp raises goes through as it is; `errors` knows what it means.
+No retries, no redirects, and no deadline but the caller's. A wrong setup raises `GatewayRefused`. Exceptions of aiohttp
+pass through; `errors` translates them.
 """
 
 import base64
@@ -24,7 +24,7 @@ from openai_responses_mcp.adapters.openai.errors import words_of
 from openai_responses_mcp.domain.errors import GatewayRefused
 from openai_responses_mcp.domain.texts import Sentence
 
-# What the SDK would send about this machine with every request. The API does not need it.
+# Headers in which the SDK would describe this machine. The API does not need them.
 LEAN: RequestOptions = {
     "headers": {
         "X-Stainless-Arch": Omit(),
@@ -62,7 +62,7 @@ def openai_client(*, base_url: str, api_key: str, max_connections: int) -> Async
 
 
 async def load_late_imports(client: AsyncOpenAI) -> None:
-    """Send a request that gets no answer: the SDK imports and makes many things only with its first one."""
+    """Send a request that gets no answer: the SDK does many imports only with its first request."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = "http://{}:{}".format(*unused.getsockname())
@@ -86,7 +86,7 @@ def _address(base_url: str) -> URL:
 def _headers(address: URL) -> dict[str, str]:
     headers = {"User-Agent": f"openai-responses-mcp/{__version__}"}
     if address.user is not None:
-        # A gateway that wants a user and a password has them in its address; they take the place of the key.
+        # A user and a password in the address of a gateway are sent instead of the key.
         credentials = f"{address.user}:{address.password or ''}"
         headers["Authorization"] = f"Basic {base64.b64encode(credentials.encode()).decode()}"
     return headers
@@ -118,7 +118,7 @@ def proxy_for(address: URL) -> str | None:
 
 
 def tls_for(address: URL, proxy: str | None) -> ssl.SSLContext | None:
-    """None where nothing is encrypted: what finds the certificates is slow to load."""
+    """None if nothing is encrypted: loading certificates is slow."""
     if "https" not in (address.scheme, URL(proxy or "").scheme):
         return None
     with _setting_up():
@@ -139,22 +139,16 @@ def _setting_up() -> Iterator[None]:
         ) from exc
 
 
-# aiohttp as the HTTP transport: one session, bounded in connections
-
 LONGEST_ERROR_BYTES = 64 * 1024
-# Longer than a person thinks between two questions; the pool notices connections that the other side has closed.
+# Longer than most people think between two questions. The pool notices closed connections.
 KEEP_ALIVE_SECONDS = 30.0
 _CHUNK_BYTES = 256 * 1024
-# Each is unpacked at once, and a few kilobytes may unfold into megabytes.
+# Each chunk is decompressed as a whole, and a few kilobytes may become megabytes.
 _PACKED_CHUNK_BYTES = 16 * 1024
 
 
 class DirectClient(httpx2.AsyncClient):
-    """Hands a request to the transport as it is.
-
-    Cookies, redirects, credentials and hooks of httpx2 are left out: none of them is used here, and looking for them takes
-    a good part of a request.
-    """
+    """Sends a request with the transport as it is: without the cookies, redirects, credentials and hooks of httpx2."""
 
     def __init__(self, transport: "AiohttpTransport") -> None:
         super().__init__(transport=transport, timeout=None, trust_env=False)
@@ -188,7 +182,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         response = httpx2.Response(answer.status, headers=answer.raw_headers, stream=_Body(answer), request=request)
         if not response.is_success:
             response = await _shortened(response)
-        # Whatever it claims: some names of charsets lead to codecs that fail in their own ways.
+        # Whatever the reply claims: some charset names select codecs that fail in unexpected ways.
         response.encoding = "utf-8"
         return response
 
@@ -198,7 +192,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     @cached_property
     def _session(self) -> aiohttp.ClientSession:
-        """Made with the first request, because it belongs to the event loop that runs then."""
+        """Made with the first request, because it belongs to the running event loop."""
         connector = _CleanConnector(
             limit=self._max_connections, keepalive_timeout=KEEP_ALIVE_SECONDS, ssl=self._tls or True
         )
@@ -211,7 +205,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 class _CleanConnector(aiohttp.TCPConnector):
-    """Gives no connection on which something came unasked: it would be read as the next answer."""
+    """Never reuses a connection on which unexpected bytes arrived: they would be read as the next reply."""
 
     async def connect(self, *arguments: Any, **options: Any) -> Connection:
         while True:
@@ -222,7 +216,7 @@ class _CleanConnector(aiohttp.TCPConnector):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """If it was read to its end, its connection is free again. If not, the connection is closed."""
+    """Read to its end, it frees its connection for reuse. Otherwise the connection is closed."""
 
     def __init__(self, answer: aiohttp.ClientResponse) -> None:
         self._answer = answer
@@ -237,7 +231,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _shortened(response: httpx2.Response) -> httpx2.Response:
-    """The reply with only the beginning of its body, unpacked. More of an error is not looked at."""
+    """The reply with only the beginning of its body, decompressed. That is enough of an error."""
     body = b""
     async with aclosing(response), aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:

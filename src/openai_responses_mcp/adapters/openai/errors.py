@@ -1,4 +1,4 @@
-"""Vendor exceptions stop here: what the SDK, the layers below it and Python raise, as domain errors."""
+"""Translates exceptions of the SDK, of the layers below it and of Python into domain errors."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from openai_responses_mcp.domain.strict_json import why_unreadable
 from openai_responses_mcp.domain.texts import Sentence
 
 LONGEST_BODY = 300
-# Of what is masked: masking takes time, and what is shown in the end is much shorter.
+# Longer texts are cut before masking, which takes time. Much less is shown.
 _LONGEST_FACT = 2_000
 
 _CLASS_NAME = re.compile(r"[:,]? *<?\b[A-Za-z]+(?:Error|Exception)\b(?:[^<>]*>)?:? ?")
@@ -43,7 +43,7 @@ Meaning = tuple[type[Exception], type[GatewayError], "FailureWords"]
 
 
 class FailureWords(NamedTuple):
-    """What happened, and what to do. `fetching` is what to do where the answer can still be fetched."""
+    """What happened, and advice. `fetching` is the advice if the answer can still be fetched."""
 
     what: str
     advice: str
@@ -64,7 +64,7 @@ REFUSED = FailureWords("The request could not be sent{detail}.", _CHECK_SET_UP, 
 
 
 class BackgroundRefused(GatewayRefused):
-    """The API does not take `background`. Never leaves the gateway, which asks again without it."""
+    """The API rejects `background`. The gateway catches it and asks again without."""
 
 
 EXCEPTIONS: tuple[Meaning, ...] = (
@@ -113,9 +113,9 @@ def _wrapped(exc: Exception) -> Exception:
 
 
 def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
-    """The text is masked before it is cut: half a key would not be known as a key."""
+    """The text is masked before it is cut: half a key would not be recognised."""
     error, words = next((error, words) for raised, error, words in EXCEPTIONS if isinstance(exc, raised))
-    # The name of a class means nothing to a user. The debug log has it.
+    # Class names mean nothing to a user. The debug log has them.
     detail = _CLASS_NAME.sub("", " ".join(words_of(exc)[:_LONGEST_FACT].split()))
     what = Sentence(words.what, detail=f" ({mask(detail)[:LONGEST_BODY]})" if detail else "")
     advised, fetching = (_advised(what, advice) for advice in (words.advice, words.fetching))
@@ -127,7 +127,7 @@ def _advised(what: Sentence, advice: str) -> Sentence:
 
 
 def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
-    """For an event that is an error, or holds one."""
+    """For an event that is an error, or contains one."""
     error = event.get("error") or event
     facts = {"message": error} if isinstance(error, str) else error if isinstance(error, Mapping) else {}
     reason = _text_or_none(facts.get("message")) or Sentence("no reason given")
@@ -213,7 +213,7 @@ def _on_previous_response(facts: dict[str, str | None]) -> tuple[Sentence, str]:
 
 
 def _facts_of(content: bytes) -> dict[str, str | None]:
-    """The error object may be nested, or not, or be a plain sentence. Anything that is not a text is left out."""
+    """The error may be the body itself, an object in it, or a sentence. Values that are not text are ignored."""
     try:
         body: Any = json.loads(content)
     except (ValueError, RecursionError):
@@ -231,7 +231,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
-    """How long the API asks us to wait; None when it does not say, or in a way that cannot be read."""
+    """How long the API asks us to wait; None if it does not say, or not clearly."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -268,7 +268,7 @@ def _said_by_system(exc: OSError) -> str:
     if isinstance(exc, ssl.SSLError):
         reason: str | None = getattr(exc, "reason", None)
         return f"SSL: {reason.replace('_', ' ').lower()}" if reason else str(exc)
-    # The number says why; the text may only say what was tried. Names and Windows have numbers of their own.
+    # The number gives the reason; the text may only say what was tried. Name lookup and Windows use other numbers.
     if exc.errno and os.name == "posix" and not isinstance(exc, socket.gaierror):
         return os.strerror(exc.errno)
     return exc.strerror or str(exc)

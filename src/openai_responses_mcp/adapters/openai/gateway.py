@@ -156,12 +156,12 @@ class OpenAIResponsesGateway(LLMGateway):
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:
                 raise stream_cut() from exc
-            deadline.reschedule(None)  # The answer is there, so a deadline must not lose it any more.
+            deadline.reschedule(None)  # The answer is complete, so the deadline no longer applies.
             await stream.read_to_end()
             return response
 
     async def _ask_in_background(self, run: BackgroundRun, body: JsonObject) -> object:
-        """Read in a task of its own: a call that is cancelled early must still learn which response to cancel."""
+        """Reads in a task of its own: a call that is cancelled early must still learn which response to cancel."""
         reading = asyncio.ensure_future(run.ask(body))
         try:
             await asyncio.wait({reading}, timeout=self._timeout_seconds)
@@ -172,12 +172,12 @@ class OpenAIResponsesGateway(LLMGateway):
             self._let_go.discard(run.response_id or "")
         if reading.done() or run.has_answer:
             return await self._outcome(run, reading)
-        # Without an id the answer could not be fetched, so it need not go on.
+        # Without an id the answer cannot be fetched, so it is cancelled.
         self._abandoned.add(run, reading, cancels=run.response_id is None)
         raise self._late(run)
 
     async def _outcome(self, run: BackgroundRun, reading: "asyncio.Future[object]") -> object:
-        """What was read. If reading failed, the failure says how to get the answer all the same."""
+        """What was read. If reading failed, the error says how to fetch the answer."""
         try:
             return await reading
         except ResponseLost:

@@ -1,8 +1,7 @@
-"""One reply of the API while it comes in: JSON objects out of its body, to the event that ends the answer.
+"""Reads one reply of the API as it arrives: its JSON events, up to the event that ends the answer.
 
-Asked for a stream, most APIs send events and some a single JSON object. Which of the two it is shows in its first byte;
-the content type decides where that byte is not telling. A single object comes out as the event that would have ended a
-stream.
+Asked for a stream, most APIs send events, and some a single JSON object. The first byte shows which it is; if it does
+not, the content type decides. A single object is treated as the event that would have ended a stream.
 """
 
 import asyncio
@@ -13,7 +12,6 @@ from contextlib import aclosing
 from typing import Any
 
 import httpx2
-from pydantic_core import from_json
 
 from openai_responses_mcp.adapters.openai.errors import VENDOR_ERRORS, stream_error
 from openai_responses_mcp.adapters.openai.wire import JsonObject
@@ -21,10 +19,9 @@ from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.texts import Sentence
 
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
-# The longest event, or reply that is a single object. No model writes as much, and decoding it takes no
-# noticeable time.
+# The longest event, or reply that is a single object. No model writes as much.
 LONGEST_OBJECT_BYTES = 2 * 1024 * 1024
-# In one event or reply. They are what takes long to decode, not the text in them.
+# In one event or reply. They take long to decode, unlike the text in them.
 MOST_BRACKETS = 50_000
 COMPLETED = "response.completed"
 
@@ -39,7 +36,7 @@ class BodyTooLong(ValueError):
 
 
 class ReplyReader:
-    """Raises ValueError or RecursionError for what cannot be read."""
+    """Raises ValueError or RecursionError if the reply cannot be read."""
 
     def __init__(self, content_type: str) -> None:
         self._is_declared = content_type.lower().startswith("text/event-stream")
@@ -80,7 +77,7 @@ class ReplyReader:
         self._refuse_long_object()
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """The object that is complete only at the end of the body."""
+        """The single object, which is complete only at the end of the body."""
         if self._pieces or not (self._is_stream or self._is_declared):
             yield {"type": COMPLETED, "response": _parsed(b"".join(self._pieces))}
         elif not (self._has_events or self._is_declared):
@@ -97,29 +94,24 @@ class ReplyReader:
 
 
 def _parsed(content: bytes) -> object:
-    """With `from_json`, which is quicker. `json` also takes what that refuses, such as half a surrogate pair."""
     if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
         raise ValueError(f"more than {MOST_BRACKETS} lists and objects in one reply")
-    try:
-        return from_json(content, cache_strings="keys")  # No words of an answer are kept.
-    except ValueError:
-        return json.loads(content.decode("utf-8"))
+    return json.loads(content.decode("utf-8"))
 
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class StreamedEvents:
-    """Server-sent events out of bytes, in any chunks, without I/O: the data of the events that are complete.
+    """Server-sent events from bytes in any chunks, without I/O: gives the data of each complete event.
 
-    Lines end with LF, CR or CRLF. Names, ids and comments are passed over: what an event of the API is stands in its
-    data. An event that is not ended by an empty line never comes out. Time is linear in the bytes; their number is for
-    the caller to bound.
+    Lines end with LF, CR or CRLF. Names, ids and comments are skipped: the API puts everything into the data. An event
+    is complete once an empty line ends it. The caller limits the number of bytes.
     """
 
     def __init__(self) -> None:
-        self._line: list[bytes] = []  # the pieces of a line whose end has not come yet
-        self._data: list[bytes] = []  # the data lines of an event whose end has not come yet
+        self._line: list[bytes] = []  # pieces of the current line
+        self._data: list[bytes] = []  # data lines of the current event
         self._ends_with_return = False
         self._is_first_line = True
 
@@ -135,7 +127,7 @@ class StreamedEvents:
 
     def _lines(self, data: bytes) -> list[bytes]:
         if self._ends_with_return and data:
-            data = data.removeprefix(b"\n")  # A CRLF that came in two chunks is one line end.
+            data = data.removeprefix(b"\n")  # A CRLF in two chunks is one line end.
             self._ends_with_return = False
         if not data:
             return []
@@ -153,7 +145,7 @@ class StreamedEvents:
         return lines
 
 
-# Usually nothing follows the last event. If it takes longer than this, a new connection is the cheaper way.
+# Usually nothing follows the last event. If it takes longer than this, a new connection is cheaper.
 LONGEST_END_SECONDS = 0.5
 LONGEST_END_BYTES = 64 * 1024
 
@@ -178,7 +170,7 @@ class ReplyStream:
         self._reader = ReplyReader(reply.headers.get("content-type", ""))
 
     async def final_response(self, on_event: EventListener | None = None) -> object:
-        """The response object of the event that ends the answer. The listener hears every event up to it.
+        """The response object in the event that ends the answer. The listener gets every event up to it.
 
         Raises `StreamEnded`, or `GatewayBroken` for an event that is an error.
         """
@@ -195,7 +187,7 @@ class ReplyStream:
         raise StreamEnded
 
     async def read_to_end(self) -> None:
-        """So that the connection can be used again. Whatever goes wrong now costs the connection, not the answer."""
+        """Then the connection can be reused. Any failure here costs the connection, not the answer."""
         count = 0
         with contextlib.suppress(TimeoutError, *VENDOR_ERRORS):
             async with asyncio.timeout(LONGEST_END_SECONDS):
@@ -205,7 +197,7 @@ class ReplyStream:
                         return
 
     async def beginning(self) -> bytes:
-        """The part of a body that is looked at. The rest is not read."""
+        """The beginning of the body. The rest is not read."""
         beginning = b""
         async for chunk in self._chunks:
             beginning += chunk
@@ -219,7 +211,7 @@ class ReplyStream:
 
 
 def _ends_answer(event: JsonObject) -> bool:
-    """Raises `GatewayBroken` for an event that ends the stream without one."""
+    """Raises `GatewayBroken` for an error event."""
     kind = event.get("type")
     if kind == "error" or event.get("error"):
         raise stream_error(event)

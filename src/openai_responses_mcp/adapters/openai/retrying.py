@@ -1,6 +1,6 @@
-"""A gateway that asks again where that may help: never after a timeout, never where an answer may have been billed.
+"""A gateway that retries: never after a timeout, and never if an answer may have been billed.
 
-Nor is a question asked again once it runs in the background: the gateway inside goes on reading by itself.
+A question that runs in the background is not asked again: the inner gateway continues reading by itself.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def growing_waits() -> Iterator[float]:
 
 
 class RetryingGateway(LLMGateway):
-    """Wraps another gateway. Once `is_ending` is set no retry starts, and one that is waited for is given up."""
+    """Wraps another gateway. Once `is_ending` is set no retry starts, and a wait for one ends."""
 
     def __init__(
         self, gateway: LLMGateway, clock: WallClock, logger: Logger, *, max_retries: int, is_ending: asyncio.Event

@@ -1,11 +1,11 @@
 """Bytes to message bodies and back, without I/O.
 
-`receive()` takes whatever arrived, `next_message()` gives one body, one fault, or None for "need more"; the same bytes
-give the same outcomes however they are cut. Each state is a method that gives an outcome, goes on to another state, or
-needs more bytes. A message starts with a line that looks like a header, or it is itself a line of JSON.
+`receive()` takes bytes in any chunks, `next_message()` gives one body, one fault, or None for "need more". Each state is
+a method that gives an outcome, goes to another state, or needs more bytes. A message starts with a line that looks like
+a header, or it is itself a line of JSON.
 
-A faulty header block leaves a body of unknown length behind, glued to the header of the next message. The framer is
-then lost: until a whole message is found again, it drops lines that cannot be one, up to a glued `Content-Length:`.
+After a faulty header block the length of the body is unknown, and the next header may follow it on the same line. The
+framer is then lost: until it finds a whole message, it drops lines that cannot be one, up to a `Content-Length:`.
 """
 
 import re
@@ -33,7 +33,7 @@ class _Step(Enum):
 
 
 class _Line(Enum):
-    """What a line turns out to be, from its first bytes on."""
+    """What a line is, judged by its first bytes."""
 
     EMPTY = 1
     HEADER = 2
@@ -61,14 +61,14 @@ class StdioFramer:
 
     @property
     def is_line_mode(self) -> bool:
-        """Whether messages are lines from here on; once true, it stays so."""
+        """True if messages are lines from now on; then it stays true."""
         return self._line_mode
 
     def receive(self, data: bytes) -> None:
         self._buffer += data
 
     def receive_end(self) -> None:
-        """Nothing more will come: a last line may go without its newline, anything else unfinished is dropped."""
+        """The end of input: a last line needs no newline, anything else unfinished is dropped."""
         self._has_ended = True
 
     def next_message(self) -> bytes | FramingFault | None:
@@ -109,7 +109,7 @@ class StdioFramer:
             return self._fail_line()
         looks_whole = line.startswith(_OPENERS) and line.rstrip().endswith(_CLOSERS)
         if self._is_lost and not looks_whole:
-            # From the second byte on: what starts the line would already have been taken for a header if it were one.
+            # From the second byte on: a header at the start of the line would already have been recognised.
             self._drop(max((glued.start() for glued in _GLUED_HEADER.finditer(line, 1)), default=end))
             return self._go(self._at_boundary)
         self._drop(end)
@@ -173,7 +173,7 @@ class StdioFramer:
         return self._go(self._state_after_line) if end else _Step.NEED_MORE
 
     def _skipping_headers(self) -> bytes | FramingFault | _Step:
-        """At the start of a line of an over-long block, which ends with an empty line or with what is no header."""
+        """At the start of a line of an over-long block, which ends at an empty line or a line that is no header."""
         kind = self._line_kind(LONGEST_HEADER_BYTES)
         if kind is _Line.UNDECIDED:
             return _Step.NEED_MORE
@@ -183,7 +183,7 @@ class StdioFramer:
         return self._go(self._skipping_line)
 
     def _line_kind(self, within: int) -> _Line:
-        """Looks at the first bytes only, so that it says the same of them however many follow."""
+        """Looks at the first bytes only, so the result does not depend on how many have arrived."""
         if _EMPTY_LINE.match(self._buffer, 0, within):
             return _Line.EMPTY
         if _HEADER.match(self._buffer, 0, within):
@@ -192,7 +192,7 @@ class StdioFramer:
         return _Line.UNDECIDED if is_all and _UNDECIDED.fullmatch(self._buffer) else _Line.OTHER
 
     def _line_end(self, *, needs_newline: bool = False) -> int | None:
-        """Where the next line begins, once all of this one is here; remembers how far it has looked."""
+        """Where the next line begins; None until all of this line has arrived."""
         end = self._buffer.find(b"\n", self._searched) + 1
         if not end and self._has_ended and self._buffer and not needs_newline:
             return len(self._buffer)

@@ -33,11 +33,11 @@ class ServerSeen(NamedTuple):
 
 
 class ProbeFailed(Exception):
-    """No client could use the server; the text says why, on one line. It may quote the server's stderr: mask it."""
+    """No client could use the server. The text says why, on one line. It may quote the server's stderr: mask it."""
 
 
 async def look_at(command: Sequence[str], environ: Mapping[str, str], *, within_seconds: float) -> ServerSeen:
-    """Raises `ProbeFailed`. The server and everything it has started are gone afterwards."""
+    """Raises `ProbeFailed`. Afterwards the server and all its child processes have ended."""
     try:
         process = ChildProcess(command, environ)
     except (OSError, ValueError) as exc:
@@ -53,11 +53,11 @@ async def look_at(command: Sequence[str], environ: Mapping[str, str], *, within_
         text = Sentence(
             "it did not answer {method} within {seconds} s", method=asking.method, seconds=f"{within_seconds:g}"
         )
-        raise ProbeFailed(last_words.behind(text)) from None
+        raise ProbeFailed(last_words.after(text)) from None
     except _Ended:
         code = await process.end()
         text = Sentence("it ended with exit code {code} before it answered", code=code)
-        raise ProbeFailed(last_words.behind(text)) from None
+        raise ProbeFailed(last_words.after(text)) from None
     finally:
         await process.end()
         await asking.drain()
@@ -69,7 +69,7 @@ class _Ended(Exception):
 
 
 class _Asking:
-    """One request at a time. `method` is the one that waits for its reply."""
+    """One request at a time. `method` is the one that is waiting for its reply."""
 
     def __init__(self, transport: StdioTransport) -> None:
         self._transport = transport
@@ -92,7 +92,7 @@ class _Asking:
             params = {"cursor": page["nextCursor"]}
 
     async def drain(self) -> None:
-        """The reader must have seen the end before its descriptor is closed, unless something keeps it open."""
+        """Let the reader reach the end before its descriptor is closed, unless something keeps it open."""
         with suppress(TimeoutError, TransportClosed):
             async with asyncio.timeout(_LAST_READ_SECONDS):
                 while await self._transport.receive() is not None:
@@ -136,8 +136,8 @@ class _LastLine:
         self._thread = threading.Thread(target=self._follow, args=(descriptor,), name="server-stderr", daemon=True)
         self._thread.start()
 
-    def behind(self, sentence: Sentence) -> Sentence:
-        """The sentence, and the line as its end."""
+    def after(self, sentence: Sentence) -> Sentence:
+        """The sentence, followed by the line."""
         self._thread.join(_LAST_READ_SECONDS)
         line = _text(self._line.decode("utf-8", "replace"))
         return Sentence("{what}; its last line on stderr: {line}", what=sentence, line=line) if line else sentence

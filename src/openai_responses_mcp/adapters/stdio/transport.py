@@ -1,8 +1,7 @@
 """The wire: one thread reads stdin, one writes stdout, the event loop owns everything in between.
 
-The reader is a few chunks ahead of the loop at most, and the loop takes none while the client leaves too much unread,
-so a slow side slows the other instead of filling the memory. What the system is sure to take without a wait is written
-by the loop itself: waking the writer takes longer.
+The reader is at most a few chunks ahead of the loop, and the loop takes no chunk while the client leaves too much
+unread. So a slow side slows the other down instead of filling the memory.
 """
 
 import asyncio
@@ -10,7 +9,6 @@ import contextlib
 import os
 import queue
 import select
-import stat
 import sys
 import threading
 from collections import deque
@@ -20,24 +18,24 @@ from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import Channel, Logger, Received, Transport
 
-# As much as a pipe holds. For larger chunks the system maps new memory with every read, which is slow.
+# The size of a pipe. For larger chunks the system maps new memory with every read, which is slow.
 CHUNK_BYTES = 64 * 1024
-# With one chunk for each turn of the loop, a ping that follows thousands of calls would wait for seconds.
+# With a single chunk ahead, a ping behind thousands of calls would wait for seconds.
 CHUNKS_AHEAD = 16
 MOST_UNREAD_BYTES = 4 * 1024 * 1024
 _SECONDS_TO_CLOSE = 1.0
 
 
 def claim_wire() -> tuple[int, int]:
-    """Move stdin and stdout to private descriptors and leave harmless ones in their place.
+    """Move stdin and stdout to private descriptors, so that nothing else can read or write the client's bytes.
 
-    Nothing else can read the client's bytes or write between ours: fd 0 is the null device, fd 1 is stderr.
+    Afterwards fd 0 is the null device, and fd 1 is stderr.
     """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # The lowest free number, so this very descriptor.
+            os.open(os.devnull, os.O_RDWR)  # Gets the lowest free number, which is this one.
     wire_in, wire_out = os.dup(0), os.dup(1)
     if sys.platform == "win32":
         import msvcrt
@@ -52,9 +50,9 @@ def claim_wire() -> tuple[int, int]:
 
 
 class StdioTransport(Transport, Channel):
-    """Made inside the running event loop; starts to read at once. It is the channel of every message.
+    """Made inside the running event loop; starts reading at once. It is the channel of every message.
 
-    With `reads_to_end` what the other side has written is read even when it takes nothing any more.
+    With `reads_to_end`, input is read to its end even after the other side has stopped reading.
     """
 
     def __init__(
@@ -81,7 +79,6 @@ class StdioTransport(Transport, Channel):
         self._sent_bytes = 0
         self._written_bytes = 0  # the writer's
         self._waiting_for_writer = 0
-        self._room = _room_in(wire_out)
         self._has_ended = False
         self._is_closed = False
         self._is_given_up = threading.Event()
@@ -117,10 +114,8 @@ class StdioTransport(Transport, Channel):
             mode = "line" if self._framer.is_line_mode else "framed"
             self._logger.debug(f"send ({mode})", bytes=len(body))
             self._logger.debug("send", json=body.decode())
-        rest = self._rest_after_writing(message) if self._is_taken_at_once(message) else message
-        if rest:
-            self._sent_bytes += len(rest)
-            self._outgoing.put(rest)
+        self._sent_bytes += len(message)
+        self._outgoing.put(message)
         if self._on_first_send is not None:
             on_first_send, self._on_first_send = self._on_first_send, None
             on_first_send()
@@ -136,7 +131,7 @@ class StdioTransport(Transport, Channel):
         self._require_open()
 
     async def close(self) -> bool:
-        """End the threads, for a process that lives on. The other end is gone. False if one of them is still busy."""
+        """End the threads, for a process that goes on after the other end is gone. False if one is still busy."""
         self._is_closed = True
         self._is_given_up.set()
         with contextlib.suppress(OSError, NotImplementedError):
@@ -147,24 +142,13 @@ class StdioTransport(Transport, Channel):
             await asyncio.to_thread(thread.join, _SECONDS_TO_CLOSE)
         return not any(thread.is_alive() for thread in self._threads)
 
-    def _is_taken_at_once(self, message: bytes) -> bool:
-        if self._unread_bytes or self._room is None or len(message) > select.PIPE_BUF:
-            return False
-        return bool(self._room.poll(0))
-
-    def _rest_after_writing(self, message: bytes) -> bytes:
-        try:
-            return message[os.write(self._out, message) :]
-        except OSError:  # The writer will meet the same error, and deal with it.
-            return message
-
     @property
     def _unread_bytes(self) -> int:
         return self._sent_bytes - self._written_bytes
 
     async def _until_unread(self, at_most: int) -> None:
-        # The writer wakes the loop only if something waits for it. So the wait is noted before the unread bytes are
-        # counted, and the writer counts before it looks for waits: in either order, no wait is missed.
+        # The writer wakes the loop only if something waits. So the wait is noted before the unread bytes are counted,
+        # and the writer counts before it looks for waits: no wait is missed.
         self._waiting_for_writer += 1
         try:
             while self._unread_bytes > at_most and not self._is_closed:
@@ -194,15 +178,15 @@ class StdioTransport(Transport, Channel):
         self._may_read.release()
 
     def _read(self) -> None:
-        """In a thread. An empty chunk stands for the end, whatever brought it about."""
+        """In a thread. An empty chunk means the end, for whatever reason."""
         chunk = b"more"
         while chunk:
             self._may_read.acquire()
             chunk = _read_some(self._in)
-            self._tell(self._note_arrived, chunk)
+            self._in_loop(self._note_arrived, chunk)
 
     def _write(self) -> None:
-        """In a thread. Whatever waits is written together, each message whole."""
+        """In a thread. All waiting messages are written together."""
         while True:
             messages = self._outgoing.get()
             if self._is_given_up.is_set():
@@ -213,15 +197,15 @@ class StdioTransport(Transport, Channel):
             try:
                 _write_all(self._out, messages)
             except OSError:
-                self._tell(self._note_closed)
+                self._in_loop(self._note_closed)
                 return
             self._written_bytes += len(messages)
             if self._is_given_up.is_set():
                 return
             if self._waiting_for_writer:
-                self._tell(self._something_changed.set)
+                self._in_loop(self._something_changed.set)
 
-    def _tell(self, note: Callable[..., None], *facts: object) -> None:
+    def _in_loop(self, note: Callable[..., None], *facts: object) -> None:
         with contextlib.suppress(RuntimeError):  # The loop has ended.
             self._loop.call_soon_threadsafe(note, *facts)
 
@@ -235,7 +219,7 @@ class StdioTransport(Transport, Channel):
         self._on_closed()
 
     def _watch_for_hang_up(self) -> None:
-        """Learn that the client closed stdout even while there is nothing to write; where the OS cannot tell, later."""
+        """Notice that the client closed stdout even while nothing is written, if the OS supports that."""
         if hasattr(select, "poll"):
             with contextlib.suppress(OSError, NotImplementedError):  # A file or a terminal has no other end.
                 self._loop.add_reader(self._out, self._on_hang_up)
@@ -244,19 +228,9 @@ class StdioTransport(Transport, Channel):
         self._loop.remove_reader(self._out)
         poll = select.poll()
         poll.register(self._out, 0)
-        # Only then is it gone: readable alone may be a client that closed one half, or writes to our stdout.
+        # Readable alone is not enough: the client may have closed one half, or may write to our stdout.
         if any(flags & (select.POLLHUP | select.POLLERR) for _, flags in poll.poll(0)):
             self._note_closed()
-
-
-def _room_in(descriptor: int) -> "select.poll | None":
-    """Says whether a pipe or a socket takes `select.PIPE_BUF` bytes without a wait; None for what cannot say so."""
-    mode = os.fstat(descriptor).st_mode
-    if not hasattr(select, "poll") or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-        return None
-    room = select.poll()
-    room.register(descriptor, select.POLLOUT)
-    return room
 
 
 def _read_some(descriptor: int) -> bytes:
@@ -264,7 +238,7 @@ def _read_some(descriptor: int) -> bytes:
         while True:
             try:
                 return os.read(descriptor, CHUNK_BYTES)
-            except BlockingIOError:  # Another process with our end of the pipe has made it non-blocking.
+            except BlockingIOError:  # Another process that shares the pipe has made it non-blocking.
                 select.select([descriptor], [], [])
     except OSError:
         return b""

@@ -169,8 +169,8 @@ def _address(base_url: str) -> Attributes:
 
 SERVICE = "openai-responses-mcp"
 
-# Where spans and metrics go. Threads of the SDK collect and send both, so that no call waits for them. Nothing is global:
-# other libraries in the process that know OpenTelemetry stay silent. Consoles write to stderr: stdout is the wire.
+# Threads of the SDK send spans and metrics, so that no call waits for them. Nothing is registered globally, so other
+# libraries in the process that know OpenTelemetry stay silent. Consoles write to stderr: stdout is the wire.
 _SPANS: Mapping[str, Callable[[], SpanExporter]] = {
     "otlp": OTLPSpanExporter,
     "console": lambda: ConsoleSpanExporter(out=sys.stderr),

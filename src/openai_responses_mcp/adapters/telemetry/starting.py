@@ -1,8 +1,8 @@
-"""Whether OpenTelemetry is on, and where traces and metrics go. Its own variables say so, and nothing else.
+"""Whether OpenTelemetry is on, and where traces and metrics go. Only its own variables decide.
 
-A signal is on when `OTEL_TRACES_EXPORTER` or `OTEL_METRICS_EXPORTER` names where it goes, or when an address for OTLP is
-set and they say nothing. Everything else (addresses, headers, sampling, names) the OpenTelemetry SDK reads by itself.
-Where no signal is on, nothing of OpenTelemetry is imported.
+A signal is on if `OTEL_TRACES_EXPORTER` or `OTEL_METRICS_EXPORTER` names an exporter, or if neither is set and there is
+an address for OTLP. The OpenTelemetry SDK reads everything else (addresses, headers, sampling, names) by itself. If no
+signal is on, OpenTelemetry is not imported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _PROTOCOL = "http/protobuf"
 
 
 class TelemetryChoice(NamedTuple):
-    """Names of exporters for each signal, and what to warn of."""
+    """The exporters for each signal, and warnings."""
 
     traces: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ def _named(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _other_protocols(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """OTLP goes over HTTP, whatever else is asked for: gRPC would be one more large package."""
+    """OTLP always uses HTTP: gRPC would be one more large package."""
     for name in (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         protocol = environ.get(name, "").strip()
         if protocol and protocol != _PROTOCOL:
@@ -62,7 +62,7 @@ def _other_protocols(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
 def maybe_telemetry(
     traces: Sequence[str], metrics: Sequence[str], base_url: str, logger: Logger, network: "Network" = "pipe"
 ) -> "OtelTelemetry | None":
-    """None when no exporter is named, or when it cannot be started; then a warning says why."""
+    """None if no exporter is named, or if telemetry cannot be started; then a warning says why."""
     if not traces and not metrics:
         return None
     try:
@@ -72,13 +72,13 @@ def maybe_telemetry(
     except ImportError:
         logger.warning(f"OTEL_* variables ask for telemetry: install it with {install_line('otel')}")
     except Exception as exc:
-        # Whatever the variables make of the SDK: questions are answered all the same.
+        # Whatever goes wrong in the SDK, questions are answered.
         logger.warning("telemetry could not be started", name=type(exc).__name__, msg=str(exc))
     return None
 
 
 def maybe_traced(gateway: LLMGateway, telemetry: "OtelTelemetry | None") -> LLMGateway:
-    """The gateway, with a span around each question where there is telemetry."""
+    """The gateway; with telemetry, each question has a span."""
     if telemetry is None:
         return gateway
     from openai_responses_mcp.adapters.telemetry.otel import TracedGateway
