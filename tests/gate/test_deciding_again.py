@@ -15,7 +15,7 @@ from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of
-from tests.agents.runs.guards import MASKING, audit_on
+from tests.agents.runs.ledgers import MASKING, audit_on
 
 SCHEMA = {"type": "object", "properties": {"amount": {"type": "integer"}}, "additionalProperties": False}
 PAY = ToolDescription("pay", "function", parameters=SCHEMA, definition_hash="d1")

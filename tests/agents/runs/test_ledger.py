@@ -1,4 +1,4 @@
-"""The guard of one run at the tool itself, and what it keeps over a pause."""
+"""The ledger of one run at the tool itself, and what it keeps over a pause."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeClock, FakeJudge, code_of
-from tests.agents.runs.guards import MASKING, audit_on, guard_on, no_budget
+from tests.agents.runs.ledgers import MASKING, audit_on, ledger_on, no_budget
 
 TOOL = ToolDescription("pay", "function", definition_hash="d1")
 CALL = PlannedCall("c1", TOOL, {"amount": 5})
@@ -58,8 +58,13 @@ def judge() -> FakeJudge:
 
 
 @pytest.fixture
-def guard(store: BreakableLogStore, judge: FakeJudge) -> RunLedger:
-    return guard_on(store, judge)
+def ledger(store: BreakableLogStore, judge: FakeJudge) -> RunLedger:
+    return ledger_on(store, judge)
+
+
+async def start(ledger: RunLedger) -> None:
+    await ledger.judge(None, [CALL], [TOOL])
+    await ledger.starting("c1", TOOL, {"amount": 5})
 
 
 async def events(store: BreakableLogStore) -> list[str]:
@@ -78,41 +83,40 @@ async def last(store: BreakableLogStore) -> ExecutionLog:
     ("tool", "args"),
     [(TOOL, {"amount": 6}), (ToolDescription("pay", "function", definition_hash="d2"), {"amount": 5})],
 )
-async def test_a_call_starts_only_as_it_was_judged(guard: RunLedger, tool: ToolDescription, args: Any) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    assert not guard.is_waiting("c1")
-    assert guard.may_start(CALL)
-    assert not guard.may_start(PlannedCall("c1", tool, args))
-    assert await code_of(guard.starting("c1", tool, args)) == "AGENTS-E-GATE-DENIED"
+async def test_a_call_starts_only_as_it_was_judged(ledger: RunLedger, tool: ToolDescription, args: Any) -> None:
+    await ledger.judge(None, [CALL], [TOOL])
+    assert not ledger.is_waiting("c1")
+    assert ledger.may_start(CALL)
+    assert not ledger.may_start(PlannedCall("c1", tool, args))
+    assert await code_of(ledger.starting("c1", tool, args)) == "AGENTS-E-GATE-DENIED"
 
 
 async def test_a_call_that_came_as_another_does_not_start_as_itself_afterwards(
-    guard: RunLedger, store: BreakableLogStore
+    ledger: RunLedger, store: BreakableLogStore
 ) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await code_of(guard.starting("c1", TOOL, {"amount": 6}))
-    assert guard.is_waiting("c1")
-    assert not guard.may_start(CALL)
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    await ledger.judge(None, [CALL], [TOOL])
+    await code_of(ledger.starting("c1", TOOL, {"amount": 6}))
+    assert ledger.is_waiting("c1")
+    assert not ledger.may_start(CALL)
+    assert await code_of(ledger.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
     assert await events(store) == ["c1 decision allow", "c1 refused deny"]
 
 
-async def test_a_second_start_takes_nothing_from_the_first(guard: RunLedger, store: BreakableLogStore) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await code_of(guard.starting("c1", TOOL, {"amount": 5}))
-    await guard.finished("c1", "paid")
+async def test_a_second_start_takes_nothing_from_the_first(ledger: RunLedger, store: BreakableLogStore) -> None:
+    await start(ledger)
+    await code_of(ledger.starting("c1", TOOL, {"amount": 5}))
+    await ledger.finished("c1", "paid")
     assert await events(store) == ["c1 decision allow", "c1 started started", "c1 refused deny", "c1 outcome completed"]
     assert (await last(store)).reason == ""
 
 
 async def test_a_refusal_at_the_tool_is_recorded_with_what_was_about_to_run(
-    guard: RunLedger, store: BreakableLogStore
+    ledger: RunLedger, store: BreakableLogStore
 ) -> None:
-    assert not guard.is_answered(CALL)
+    assert not ledger.is_answered(CALL)
     with pytest.raises(AgentsError) as caught:
-        await guard.starting("c1", TOOL, {"amount": 5})
-    assert caught.value is guard.refusal
+        await ledger.starting("c1", TOOL, {"amount": 5})
+    assert caught.value is ledger.refusal
     assert caught.value.message == "function:pay was about to run without having been let through"
     assert caught.value.details == {"tool_call_id": "c1"}
     log = await last(store)
@@ -121,52 +125,51 @@ async def test_a_refusal_at_the_tool_is_recorded_with_what_was_about_to_run(
     assert log.reason == caught.value.message
 
 
-async def test_a_call_that_is_refused_twice_is_recorded_once(guard: RunLedger, store: BreakableLogStore) -> None:
+async def test_a_call_that_is_refused_twice_is_recorded_once(ledger: RunLedger, store: BreakableLogStore) -> None:
     for _ in range(2):
         with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:
-            await guard.starting("c1", TOOL, {"amount": 5})
+            await ledger.starting("c1", TOOL, {"amount": 5})
     assert isinstance(caught.value.__cause__, DuplicateRecord)
     assert await events(store) == ["c1 refused deny"]
 
 
 async def test_a_refusal_that_cannot_be_recorded_is_one_all_the_same(store: BreakableLogStore) -> None:
-    guard = guard_on(store, FakeJudge(), mode="required")
+    ledger = ledger_on(store, FakeJudge(), mode="required")
     store.is_broken = True
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:
-        await guard.starting("c1", TOOL, {"amount": 5})
+        await ledger.starting("c1", TOOL, {"amount": 5})
     assert isinstance(caught.value.__cause__, StoreUnavailable)
 
 
 @pytest.mark.parametrize("reported", ["finished", "suspended"])
-async def test_what_does_not_run_cannot_end(guard: RunLedger, store: BreakableLogStore, reported: str) -> None:
-    work = guard.finished("c1", "paid") if reported == "finished" else guard.suspend("c1")
+async def test_what_does_not_run_cannot_end(ledger: RunLedger, store: BreakableLogStore, reported: str) -> None:
+    work = ledger.finished("c1", "paid") if reported == "finished" else ledger.suspend("c1")
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: A call that is unknown cannot"):
         await work
-    assert guard.result_of("c1") is None
+    assert ledger.result_of("c1") is None
     assert await events(store) == ["c1 refused deny"]
     log = await last(store)
     assert (log.tool_name, log.tool_kind, log.arguments) == ("", "function", {})
 
 
-async def test_a_call_ends_once(guard: RunLedger, store: BreakableLogStore) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.finished("c1", "paid")
-    assert await code_of(guard.finished("c1", "paid again")) == "AGENTS-E-GATE-DENIED"
-    assert await code_of(guard.suspend("c1")) == "AGENTS-E-GATE-DENIED"
-    assert guard.result_of("c1") == ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")
+async def test_a_call_ends_once(ledger: RunLedger, store: BreakableLogStore) -> None:
+    await start(ledger)
+    await ledger.finished("c1", "paid")
+    assert await code_of(ledger.finished("c1", "paid again")) == "AGENTS-E-GATE-DENIED"
+    assert await code_of(ledger.suspend("c1")) == "AGENTS-E-GATE-DENIED"
+    assert ledger.result_of("c1") == ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")
     log = (await store.query())[-1]
     assert (log.event, log.tool_name) == ("refused", "pay")
 
 
 async def test_what_came_of_a_call_is_recorded_and_shown_without_secrets(
-    guard: RunLedger, store: BreakableLogStore
+    ledger: RunLedger, store: BreakableLogStore
 ) -> None:
     args = {"note": "with hunter2hunter2"}
-    await guard.judge(None, [PlannedCall("c1", TOOL, args)], [TOOL])
-    await guard.starting("c1", TOOL, args)
-    await guard.finished("c1", None, error="no hunter2hunter2")
-    [result] = guard.results
+    await ledger.judge(None, [PlannedCall("c1", TOOL, args)], [TOOL])
+    await ledger.starting("c1", TOOL, args)
+    await ledger.finished("c1", None, error="no hunter2hunter2")
+    [result] = ledger.results
     assert (result.tool_call_id, result.tool_name, result.tool_kind) == ("c1", "pay", "function")
     assert "hunter2" not in str(result)
     assert str(result.output).startswith("no ")
@@ -177,62 +180,60 @@ async def test_what_came_of_a_call_is_recorded_and_shown_without_secrets(
 
 
 async def test_a_failure_that_became_an_answer_for_the_model_is_shown_as_that_answer(
-    guard: RunLedger, store: BreakableLogStore
+    ledger: RunLedger, store: BreakableLogStore
 ) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.finished("c1", "try later", error="the bank is closed")
-    assert [result.output for result in guard.results] == ["try later"]
+    await start(ledger)
+    await ledger.finished("c1", "try later", error="the bank is closed")
+    assert [result.output for result in ledger.results] == ["try later"]
     log = await last(store)
     assert (log.decision, log.reason) == ("failed", "the bank is closed")
 
 
-async def test_a_secret_of_a_call_is_not_shown_in_the_output_of_another(guard: RunLedger) -> None:
+async def test_a_secret_of_a_call_is_not_shown_in_the_output_of_another(ledger: RunLedger) -> None:
     login = ToolDescription("login", "function", parameters={"properties": {"password": {"type": "string"}}})
-    await guard.judge(None, [PlannedCall("c0", login, {"password": "open sesame"}), CALL], [login, TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.finished("c1", "paid with open sesame")
-    [result] = guard.results
+    await ledger.judge(None, [PlannedCall("c0", login, {"password": "open sesame"}), CALL], [login, TOOL])
+    await ledger.starting("c1", TOOL, {"amount": 5})
+    await ledger.finished("c1", "paid with open sesame")
+    [result] = ledger.results
     assert str(result.output).startswith("paid with ")
     assert "sesame" not in str(result)
 
 
 @pytest.mark.parametrize("event", ["decision", "started"])
 async def test_with_a_required_log_nothing_starts_unrecorded(store: BreakableLogStore, event: str) -> None:
-    guard = guard_on(store, FakeJudge(), mode="required")
+    ledger = ledger_on(store, FakeJudge(), mode="required")
     store.breaks_at = lambda log: log.event == event
 
     async def both() -> None:
-        await guard.judge(None, [CALL], [TOOL])
-        await guard.starting("c1", TOOL, {"amount": 5})
+        await ledger.judge(None, [CALL], [TOOL])
+        await ledger.starting("c1", TOOL, {"amount": 5})
 
     assert await code_of(both()) == "AGENTS-E-LOG-STORE"
-    assert guard.refusal is not None
-    assert guard.refusal.code == "AGENTS-E-LOG-STORE"
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert ledger.refusal is not None
+    assert ledger.refusal.code == "AGENTS-E-LOG-STORE"
+    assert await code_of(ledger.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 
 async def test_with_a_required_log_no_call_starts_beside_one_whose_records_were_not_taken(
     store: BreakableLogStore,
 ) -> None:
-    guard = guard_on(store, FakeJudge(), mode="required")
+    ledger = ledger_on(store, FakeJudge(), mode="required")
     store.refuses = lambda log: log.tool_call_id == "c2" and log.event == "decision"
-    await guard.judge(None, [CALL, OTHER], [TOOL, LOOK])
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-LOG-STORE"
-    assert await code_of(guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-LOG-STORE"
+    await ledger.judge(None, [CALL, OTHER], [TOOL, LOOK])
+    assert await code_of(ledger.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-LOG-STORE"
+    assert await code_of(ledger.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-LOG-STORE"
     assert await events(store) == []
 
 
 async def test_with_a_required_log_an_outcome_that_could_not_be_written_is_written_later(
     store: BreakableLogStore,
 ) -> None:
-    guard = guard_on(store, FakeJudge(), mode="required")
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
+    ledger = ledger_on(store, FakeJudge(), mode="required")
+    await start(ledger)
     store.is_broken = True
-    assert await code_of(guard.finished("c1", "paid")) == "AGENTS-E-LOG-STORE"
+    assert await code_of(ledger.finished("c1", "paid")) == "AGENTS-E-LOG-STORE"
     store.is_broken = False
-    assert await code_of(guard.starting("c9", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert await code_of(ledger.starting("c9", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
     assert (await events(store))[-2:] == ["c1 outcome completed", "c9 refused deny"]
 
 
@@ -240,11 +241,11 @@ async def test_with_a_required_log_an_outcome_that_could_not_be_written_is_writt
 async def test_a_human_is_asked_where_the_run_or_the_agent_demands_it(
     store: BreakableLogStore, of_the_run: bool, of_the_agent: bool
 ) -> None:
-    guard = guard_on(store, FakeJudge(), GateContext("fast", require_human_approval=of_the_run))
+    ledger = ledger_on(store, FakeJudge(), GateContext("fast", require_human_approval=of_the_run))
     agent = Agent()
     agent.extensions = Extensions(require_human_approval=of_the_agent)
-    await guard.judge(agent, [OTHER], [LOOK])
-    assert bool(guard.to_approve) == (of_the_run or of_the_agent)
+    await ledger.judge(agent, [OTHER], [LOOK])
+    assert bool(ledger.to_approve) == (of_the_run or of_the_agent)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -253,46 +254,46 @@ async def test_a_human_is_asked_where_the_run_or_the_agent_demands_it(
 
 @pytest.mark.parametrize("is_same_turn", [False, True])
 async def test_an_id_that_is_used_again_for_another_call_is_refused(
-    guard: RunLedger, store: BreakableLogStore, is_same_turn: bool
+    ledger: RunLedger, store: BreakableLogStore, is_same_turn: bool
 ) -> None:
     another = replace(CALL, args={"amount": 6})
     if not is_same_turn:
-        await guard.judge(None, [CALL], [TOOL])
-        await guard.starting("c1", TOOL, {"amount": 5})
+        await ledger.judge(None, [CALL], [TOOL])
+        await ledger.starting("c1", TOOL, {"amount": 5})
     with pytest.raises(AgentsError, match=r"^AGENTS-E-RUNNER: The model used the id of a tool call twice$"):
-        await guard.judge(None, [CALL, another], [TOOL])
+        await ledger.judge(None, [CALL, another], [TOOL])
     assert (await last(store)).event == "refused"
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 6})) == "AGENTS-E-GATE-DENIED"
+    assert await code_of(ledger.starting("c1", TOOL, {"amount": 6})) == "AGENTS-E-GATE-DENIED"
 
 
-async def test_a_call_that_the_model_repeats_is_decided_and_runs_once(guard: RunLedger, judge: FakeJudge) -> None:
-    await guard.judge(None, [CALL, CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.finished("c1", "paid")
-    await guard.judge(None, [CALL], [TOOL])
+async def test_a_call_that_the_model_repeats_is_decided_and_runs_once(ledger: RunLedger, judge: FakeJudge) -> None:
+    await ledger.judge(None, [CALL, CALL], [TOOL])
+    await ledger.starting("c1", TOOL, {"amount": 5})
+    await ledger.finished("c1", "paid")
+    await ledger.judge(None, [CALL], [TOOL])
     assert len(judge.requests) == 1
-    assert not guard.is_waiting("c1")
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert not ledger.is_waiting("c1")
+    assert await code_of(ledger.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 
 async def test_a_turn_with_a_refused_call_does_not_run_at_all(
-    guard: RunLedger, judge: FakeJudge, store: BreakableLogStore
+    ledger: RunLedger, judge: FakeJudge, store: BreakableLogStore
 ) -> None:
     judge.on("look", DENY)
     with pytest.raises(AgentsError, match="function look was refused: not today") as caught:
-        await guard.judge(None, [CALL, OTHER], [TOOL, LOOK])
-    assert caught.value is guard.refusal
+        await ledger.judge(None, [CALL, OTHER], [TOOL, LOOK])
+    assert caught.value is ledger.refusal
     assert caught.value.code == "AGENTS-E-GATE-DENIED"
     assert caught.value.details == {"tool_name": "look", "tool_call_id": "c2", "risk_level": 1}
-    assert guard.is_waiting("c1")
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert ledger.is_waiting("c1")
+    assert await code_of(ledger.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
     assert await events(store) == ["c1 decision allow", "c2 decision deny", "c1 refused deny"]
 
 
 async def test_a_call_that_could_not_be_judged_is_recorded_as_refused(
-    guard: RunLedger, store: BreakableLogStore
+    ledger: RunLedger, store: BreakableLogStore
 ) -> None:
-    work = guard.judge(Agent(tool_rules=["here"]), [CALL, OTHER], [TOOL, LOOK])
+    work = ledger.judge(Agent(tool_rules=["here"]), [CALL, OTHER], [TOOL, LOOK])
     assert await code_of(work) == "AGENTS-E-GUARDRAIL-DENIED"
     log = await last(store)
     assert (log.tool_call_id, log.decision, log.risk_level) == ("c2", "deny", 1)
@@ -300,34 +301,34 @@ async def test_a_call_that_could_not_be_judged_is_recorded_as_refused(
 
 
 async def test_the_risk_of_a_call_that_could_not_be_judged_is_the_tools_own(store: BreakableLogStore) -> None:
-    guard = guard_on(store, FakeJudge())
+    ledger = ledger_on(store, FakeJudge())
     risky = ToolDescription("pay", "function", risk_level=4)
-    await code_of(guard.judge(Agent(tool_rules=["pay"]), [PlannedCall("c1", risky, {})], [risky]))
+    await code_of(ledger.judge(Agent(tool_rules=["pay"]), [PlannedCall("c1", risky, {})], [risky]))
     assert (await last(store)).risk_level == 4
 
 
 async def test_the_rules_of_the_first_agent_hold_next_to_those_of_another(store: BreakableLogStore) -> None:
     first = create_guardrails_template(tool_rules=["pay"])
     for agent, call in ((Agent(), CALL), (Agent(tool_rules=["here"]), OTHER)):
-        guard = guard_on(FakeExecutionLogStore(), FakeJudge(), GateContext("fast", guardrails=first))
-        assert await code_of(guard.judge(agent, [call], [TOOL])) == "AGENTS-E-GUARDRAIL-DENIED"
+        ledger = ledger_on(FakeExecutionLogStore(), FakeJudge(), GateContext("fast", guardrails=first))
+        assert await code_of(ledger.judge(agent, [call], [TOOL])) == "AGENTS-E-GUARDRAIL-DENIED"
 
 
 async def test_a_rule_of_the_first_agent_is_asked_once(store: BreakableLogStore) -> None:
     asked: list[ToolCallRequest] = []
     agent = Agent(tool_rules=[asked.append])
-    guard = guard_on(store, FakeJudge(), GateContext("fast", guardrails=agent.guardrails))
-    await guard.judge(agent, [CALL], [TOOL])
+    ledger = ledger_on(store, FakeJudge(), GateContext("fast", guardrails=agent.guardrails))
+    await ledger.judge(agent, [CALL], [TOOL])
     assert len(asked) == 1
 
 
 async def test_the_judge_sees_the_call_the_user_and_all_that_the_agent_can_do(
-    guard: RunLedger, judge: FakeJudge
+    ledger: RunLedger, judge: FakeJudge
 ) -> None:
     mcp = ToolDescription("files/read", "mcp", "Reads.", risk_level=2)
     skill = ToolDescription("writer", "skill")
     agent = Agent()
-    await guard.judge(agent, [CALL], [TOOL, mcp, skill])
+    await ledger.judge(agent, [CALL], [TOOL, mcp, skill])
     [request] = judge.requests
     assert judge.agents == [agent]
     assert request == ToolCallRequest(
@@ -345,9 +346,8 @@ async def test_the_judge_sees_the_call_the_user_and_all_that_the_agent_can_do(
     )
 
 
-async def test_a_decision_is_recorded_with_all_that_led_to_it(guard: RunLedger, store: BreakableLogStore) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
+async def test_a_decision_is_recorded_with_all_that_led_to_it(ledger: RunLedger, store: BreakableLogStore) -> None:
+    await start(ledger)
     log = (await store.query())[0]
     assert (log.run_id, log.tool_call_id, log.event, log.decision) == ("r1", "c1", "decision", "allow")
     assert (log.tool_name, log.tool_kind, log.risk_level, log.reason) == ("pay", "function", 1, "fine")
@@ -364,24 +364,24 @@ async def test_a_call_does_not_start_while_its_turn_is_being_decided(store: Brea
                 await answer.wait()
             return GateDecision("allow", 1, "fine")
 
-    guard = guard_on(store, Slow())
-    turn = asyncio.ensure_future(guard.judge(None, [CALL, OTHER], [TOOL, LOOK]))
+    ledger = ledger_on(store, Slow())
+    turn = asyncio.ensure_future(ledger.judge(None, [CALL, OTHER], [TOOL, LOOK]))
     await asyncio.wait_for(asked.wait(), 5)
-    assert guard.is_waiting("c1")
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert ledger.is_waiting("c1")
+    assert await code_of(ledger.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
     answer.set()
     await asyncio.wait_for(turn, 5)
-    assert not guard.is_waiting("c1")
+    assert not ledger.is_waiting("c1")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Tools that the provider runs
 
 
-async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(guard: RunLedger, store: BreakableLogStore) -> None:
+async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(ledger: RunLedger, store: BreakableLogStore) -> None:
     hosted = ToolDescription("web_search", "function", risk_level=2)
-    await guard.offer_hosted(None, hosted)
-    await guard.offer_hosted(None, hosted)
+    await ledger.offer_hosted(None, hosted)
+    await ledger.offer_hosted(None, hosted)
     [log] = await store.query()
     assert (log.run_id, log.tool_call_id, log.event, log.decision) == (
         "r1",
@@ -391,7 +391,7 @@ async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(guard: RunLed
     )
     assert (log.tool_name, log.tool_kind, log.risk_level) == ("web_search", "function", 2)
     assert log.reason == "in scope of the profile fast, run by the provider"
-    assert guard.saved()["offered"] == ["function:web_search"]
+    assert ledger.saved()["offered"] == ["function:web_search"]
 
 
 class Strict:
@@ -401,11 +401,11 @@ class Strict:
 
 
 async def test_a_tool_of_the_providers_is_judged_again_for_an_agent_with_a_stricter_profile(
-    guard: RunLedger, store: BreakableLogStore
+    ledger: RunLedger, store: BreakableLogStore
 ) -> None:
     hosted, strict = ToolDescription("web_search", "function"), Strict()
     for agent in (None, strict, strict):
-        await guard.offer_hosted(agent, hosted)
+        await ledger.offer_hosted(agent, hosted)
     assert [log.tool_call_id for log in await store.query()] == [
         "hosted:function:web_search",
         "hosted:function:web_search under strict",
@@ -413,10 +413,10 @@ async def test_a_tool_of_the_providers_is_judged_again_for_an_agent_with_a_stric
 
 
 async def test_a_tool_of_the_providers_outside_the_scopes_is_refused(store: BreakableLogStore) -> None:
-    guard = guard_on(store, FakeJudge(), GateContext("strict"))
+    ledger = ledger_on(store, FakeJudge(), GateContext("strict"))
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: mcp files/\\* was refused") as caught:
-        await guard.offer_hosted(None, ToolDescription("files/*", "mcp"))
-    assert caught.value is guard.refusal
+        await ledger.offer_hosted(None, ToolDescription("files/*", "mcp"))
+    assert caught.value is ledger.refusal
     log = await last(store)
     assert (log.decision, log.risk_level) == ("deny", 3)
     assert log.reason == "mcp:files/* is outside the scopes of the profile strict"
@@ -426,17 +426,17 @@ async def test_a_tool_of_the_providers_outside_the_scopes_is_refused(store: Brea
 # Over a pause
 
 
-async def paused(guard: RunLedger, judge: FakeJudge) -> dict[str, Any]:
+async def paused(ledger: RunLedger, judge: FakeJudge) -> dict[str, Any]:
     judge.on("pay", ASK)
-    await guard.judge(None, [OTHER, CALL], [TOOL, LOOK])
-    saved: dict[str, Any] = json.loads(json.dumps(guard.saved()))
+    await ledger.judge(None, [OTHER, CALL], [TOOL, LOOK])
+    saved: dict[str, Any] = json.loads(json.dumps(ledger.saved()))
     return saved
 
 
-async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunLedger, judge: FakeJudge) -> None:
-    saved = await paused(guard, judge)
-    assert guard.to_approve == [CallToApprove(CALL, ASK)]
-    resumed = guard_on(FakeExecutionLogStore(), judge)
+async def test_an_approved_pause_is_let_through_as_a_whole(ledger: RunLedger, judge: FakeJudge) -> None:
+    saved = await paused(ledger, judge)
+    assert ledger.to_approve == [CallToApprove(CALL, ASK)]
+    resumed = ledger_on(FakeExecutionLogStore(), judge)
     resumed.restore(saved, [yes(CALL)])
     assert resumed.may_start(CALL)
     assert resumed.may_start(OTHER)
@@ -448,10 +448,10 @@ async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunLedger, jud
 
 @pytest.mark.parametrize("approved", [[], [yes(OTHER)], [yes(CALL), yes(OTHER)]])
 async def test_a_pause_without_exactly_its_approvals_lets_nothing_through(
-    guard: RunLedger, judge: FakeJudge, approved: list[HumanAnswer]
+    ledger: RunLedger, judge: FakeJudge, approved: list[HumanAnswer]
 ) -> None:
-    saved = await paused(guard, judge)
-    resumed = guard_on(FakeExecutionLogStore(), judge)
+    saved = await paused(ledger, judge)
+    resumed = ledger_on(FakeExecutionLogStore(), judge)
     resumed.restore(saved, approved)
     assert not resumed.is_answered(CALL)
     assert not resumed.is_answered(OTHER)
@@ -462,17 +462,16 @@ async def test_a_pause_without_exactly_its_approvals_lets_nothing_through(
 
 
 async def test_a_suspended_call_is_taken_up_once_and_recorded_as_one(
-    guard: RunLedger, store: BreakableLogStore
+    ledger: RunLedger, store: BreakableLogStore
 ) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.suspend("c1")
-    await guard.suspend("c1")
-    assert not guard.is_waiting("c1")
-    await guard.finished("c1", "the engine says so when it pauses")
-    assert guard.results == []
-    resumed = guard_on(store, FakeJudge())
-    resumed.restore(guard.saved(), [])
+    await start(ledger)
+    await ledger.suspend("c1")
+    await ledger.suspend("c1")
+    assert not ledger.is_waiting("c1")
+    await ledger.finished("c1", "the engine says so when it pauses")
+    assert ledger.results == []
+    resumed = ledger_on(store, FakeJudge())
+    resumed.restore(ledger.saved(), [])
     assert resumed.may_start(CALL)
     await resumed.starting("c1", TOOL, {"amount": 5})
     assert await code_of(resumed.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
@@ -480,14 +479,13 @@ async def test_a_suspended_call_is_taken_up_once_and_recorded_as_one(
     assert await events(store) == ["c1 decision allow", "c1 started started", "c1 refused deny", "c1 outcome completed"]
 
 
-async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(guard: RunLedger) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.finished("c1", "paid")
-    await guard.offer_hosted(None, ToolDescription("web_search", "function"))
-    saved = json.loads(json.dumps(guard.saved()))
+async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(ledger: RunLedger) -> None:
+    await start(ledger)
+    await ledger.finished("c1", "paid")
+    await ledger.offer_hosted(None, ToolDescription("web_search", "function"))
+    saved = json.loads(json.dumps(ledger.saved()))
     store = FakeExecutionLogStore()
-    resumed = guard_on(store, FakeJudge())
+    resumed = ledger_on(store, FakeJudge())
     resumed.restore(saved, [])
     await resumed.offer_hosted(None, ToolDescription("web_search", "function"))
     assert await store.query() == []
@@ -497,8 +495,8 @@ async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(guard:
     assert await code_of(resumed.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 
-async def test_a_paused_run_is_saved_in_words_that_later_versions_know(guard: RunLedger, judge: FakeJudge) -> None:
-    saved = await paused(guard, judge)
+async def test_a_paused_run_is_saved_in_words_that_later_versions_know(ledger: RunLedger, judge: FakeJudge) -> None:
+    saved = await paused(ledger, judge)
     assert [call["state"] for call in saved["calls"]] == ["held", "asked"]
     assert [call["permit"]["call_id"] for call in saved["calls"]] == ["c2", "c1"]
     assert [call["result"] for call in saved["calls"]] == [None, None]
@@ -506,11 +504,11 @@ async def test_a_paused_run_is_saved_in_words_that_later_versions_know(guard: Ru
 
 async def test_what_the_policy_denies_by_now_does_not_start_after_a_pause(judge: FakeJudge) -> None:
     read = ToolDescription("files/read", "mcp")
-    before = guard_on(FakeExecutionLogStore(), judge)
+    before = ledger_on(FakeExecutionLogStore(), judge)
     judge.on("files/read", ASK)
     await before.judge(None, [PlannedCall("c1", read, {})], [read])
     assert before.is_asking
-    resumed = guard_on(FakeExecutionLogStore(), judge, GateContext("strict"))
+    resumed = ledger_on(FakeExecutionLogStore(), judge, GateContext("strict"))
     assert not resumed.is_asking
     resumed.restore(before.saved(), [yes(PlannedCall("c1", read, {}))])
     with pytest.raises(AgentsError) as caught:
@@ -525,11 +523,11 @@ async def test_a_profile_that_changes_between_decision_and_start_counts_with_the
 ) -> None:
     policies = FakePolicyStore()
     gate = SafetyGate(FakeJudge(), policies)
-    guard = RunLedger("r1", gate, audit_on(store), MASKING, GateContext("fast"), no_budget())
-    await guard.judge(None, [CALL], [TOOL])
+    ledger = RunLedger("r1", gate, audit_on(store), MASKING, GateContext("fast"), no_budget())
+    await ledger.judge(None, [CALL], [TOOL])
     await policies.set_profile(PolicyProfile("fast", 0, 1, ("mcp:*",)))
-    await guard.starting("c1", TOOL, {"amount": 5})
-    assert await code_of(guard.judge(None, [OTHER], [LOOK])) == "AGENTS-E-GATE-DENIED"
+    await ledger.starting("c1", TOOL, {"amount": 5})
+    assert await code_of(ledger.judge(None, [OTHER], [LOOK])) == "AGENTS-E-GATE-DENIED"
 
 
 ELSEWHERE = {"$ref": "https://example.com/schema.json"}
@@ -540,11 +538,11 @@ ELSEWHERE = {"$ref": "https://example.com/schema.json"}
     [("mcp", ELSEWHERE, True), ("mcp", {"type": "object"}, False), ("mcp", {}, False), ("function", ELSEWHERE, False)],
 )
 async def test_a_decision_says_if_arguments_go_to_a_server_unchecked(
-    guard: RunLedger, store: BreakableLogStore, kind: Any, parameters: Any, is_noted: bool
+    ledger: RunLedger, store: BreakableLogStore, kind: Any, parameters: Any, is_noted: bool
 ) -> None:
     tool = ToolDescription("files/read", kind, parameters=parameters)
-    await guard.judge(None, [PlannedCall("c1", tool, {"a": 1})], [tool])
-    await guard.starting("c1", tool, {"a": 1})
+    await ledger.judge(None, [PlannedCall("c1", tool, {"a": 1})], [tool])
+    await ledger.starting("c1", tool, {"a": 1})
     decision = (await store.query())[0]
     assert decision.decision == "allow"
     assert decision.reason.startswith("fine")

@@ -1,7 +1,7 @@
-"""The guard against a model of its promises, in any order of events.
+"""The ledger against a model of its promises, in any order of events.
 
 No order of events starts a call that was not decided, or a call of a turn in which another is undecided or refused, or a
-call twice, or as another than was decided, or one that a human refused. And the guard keeps no call back that none of
+call twice, or as another than was decided, or one that a human refused. And the ledger keeps no call back that none of
 this speaks against. Between a pause and its end a human may refuse calls so that the model is told, and change others.
 """
 
@@ -25,7 +25,7 @@ from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.safety_gate import Judge
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import code_of
-from tests.agents.runs.guards import audit_on, guard_with
+from tests.agents.runs.ledgers import audit_on, ledger_with
 
 TOOL = ToolDescription("act", "function", definition_hash="as decided")
 OTHER_TOOL = ToolDescription("act", "function", definition_hash="another")
@@ -105,7 +105,7 @@ class SideBySide:
     def __init__(self) -> None:
         self.log = FakeExecutionLogStore()
         self.audit = audit_on(self.log)
-        self.guard: RunLedger = guard_with(self.audit, JudgeByArguments())
+        self.ledger: RunLedger = ledger_with(self.audit, JudgeByArguments())
         self.known: dict[str, Known] = {}
 
     async def check_log(self) -> None:
@@ -148,7 +148,7 @@ class SideBySide:
                 planned.is_broken_off = True
                 break
         expected = "AGENTS-E-RUNNER" if planned.is_broken_off else refusal_of(planned)
-        assert await code_of(self.guard.judge(None, calls, [TOOL])) == expected
+        assert await code_of(self.ledger.judge(None, calls, [TOOL])) == expected
 
     async def start(self, place: int, way: str) -> None:
         await self.start_of(self.id_at(place, lambda known: known.may_start), way)
@@ -164,7 +164,7 @@ class SideBySide:
         tool = OTHER_TOOL if way == "another tool" else TOOL
         may_start = known is not None and known.may_start
         has_started = may_start and way == "as decided"
-        assert await code_of(self.guard.starting(call_id, tool, args)) == ("" if has_started else REFUSED)
+        assert await code_of(self.ledger.starting(call_id, tool, args)) == ("" if has_started else REFUSED)
         if known is not None and may_start:
             known.is_running, known.is_spent = has_started, not has_started
 
@@ -174,16 +174,16 @@ class SideBySide:
         runs = known is not None and known.is_running
         is_suspended = known is not None and known.is_suspended
         expected = "" if runs or is_suspended else REFUSED
-        assert await code_of(self.guard.finished(call_id, "out", error)) == expected
+        assert await code_of(self.ledger.finished(call_id, "out", error)) == expected
         if known is not None and runs:
             known.is_running, known.is_spent, known.is_done = False, True, True
-            assert self.guard.result_of(call_id) is not None
+            assert self.ledger.result_of(call_id) is not None
 
     async def suspend(self, place: int) -> None:
         call_id = self.id_at(place, lambda known: known.is_running)
         known = self.known.get(call_id)
         goes = known is not None and (known.is_running or known.is_suspended)
-        assert await code_of(self.guard.suspend(call_id)) == ("" if goes else REFUSED)
+        assert await code_of(self.ledger.suspend(call_id)) == ("" if goes else REFUSED)
         if known is not None and goes:
             known.is_running, known.is_suspended = False, True
 
@@ -214,7 +214,7 @@ class SideBySide:
         for call_id, known in waiting.items():
             known.turn = self.answered(call_id, known, answers.get(call_id, ""), again)
         expected = refusal_of(again)
-        assert await code_of(self.guard.take_up([PausedTurn(None, calls, (TOOL,))])) == expected
+        assert await code_of(self.ledger.take_up([PausedTurn(None, calls, (TOOL,))])) == expected
         if not expected and again.is_let_through:
             for known in self.known.values():
                 known.is_suspended = False
@@ -249,11 +249,11 @@ class SideBySide:
         return HumanAnswer(permit, GIVEN, told="no" if said == "told" else None, changed=CHANGES.get(said))
 
     async def read_back(self, answers: list[HumanAnswer]) -> None:
-        saved = json.loads(json.dumps(self.guard.saved()))
+        saved = json.loads(json.dumps(self.ledger.saved()))
         # What was noted of a run is written before the run is saved.
         await self.audit.settle("r1")
-        self.guard = guard_with(self.audit, JudgeByArguments())
-        self.guard.restore(saved, answers)
+        self.ledger = ledger_with(self.audit, JudgeByArguments())
+        self.ledger.restore(saved, answers)
 
     def waits(self, known: Known) -> bool:
         """Whether its turn was decided as a whole, and nothing of it refused."""
@@ -264,7 +264,7 @@ class SideBySide:
         call_id = self.id_at(place)
         known = self.known.get(call_id)
         goes = known is not None and (known.may_start or known.is_running or known.is_suspended or known.is_done)
-        assert self.guard.is_waiting(call_id) == (not goes)
+        assert self.ledger.is_waiting(call_id) == (not goes)
 
 
 JUDGE = st.tuples(st.just("judge"), TURNS, st.sampled_from([None, None, None, 0, 1]))

@@ -17,7 +17,7 @@ from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import ASK, FakeJudge, code_of, within
-from tests.agents.runs.guards import guard_on
+from tests.agents.runs.ledgers import ledger_on
 
 
 async def test_a_handoff_made_by_hand_leads_to_a_guarded_agent() -> None:
@@ -148,7 +148,7 @@ async def test_items_can_be_copied_in_a_handoff_filter() -> None:
 
 
 async def test_after_a_refusal_no_model_is_asked_any_more() -> None:
-    ledger = guard_on(FakeExecutionLogStore(), FakeJudge())
+    ledger = ledger_on(FakeExecutionLogStore(), FakeJudge())
     ledger.refuse(AgentsError("AGENTS-E-GATE-DENIED", "no"))
     hooks = TurnHooks(Takeover(ledger, guarded_mcp_tools), None)
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED"):
