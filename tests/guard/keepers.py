@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, RecordedFirst
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
@@ -135,7 +135,7 @@ class GuardScene:
         self.sleeps.append(seconds)
         await asyncio.sleep(PAUSE_SECONDS)
 
-    async def __aenter__(self) -> "GuardScene":
+    async def __aenter__(self) -> Self:
         self._readers = [
             asyncio.create_task(one) for one in (self.relay.read_client(), self.relay.read_server(), self._serve())
         ]

@@ -350,16 +350,19 @@ async def test_a_task_that_is_refused_is_an_error() -> None:
         assert "The guard did not run small/echo" in reply["error"]["message"]
 
 
-async def test_of_very_many_questions_the_oldest_expires_too_and_the_newest_can_be_answered(
+async def test_of_very_many_questions_the_oldest_cannot_be_answered_and_expires_like_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(questions, "_MOST_REMEMBERED", 1)
-    async with GuardScene(wait_seconds=0.2) as scene:
+    async with GuardScene() as scene:
         first, second = [(await scene.call(one, _meta=ENVELOPE))["result"]["requestState"] for one in (1, 2)]
         late = await scene.call(3, _meta=ENVELOPE, requestState=first, inputResponses=YES)
         assert "too old" in refusal_in(late)
         reply = await scene.call(4, _meta=ENVELOPE, requestState=second, inputResponses=YES)
         assert reply["result"]["structuredContent"] == {"text": "hi"}
+    async with GuardScene(wait_seconds=0.01) as scene:
+        for call_id in (1, 2):
+            await scene.call(call_id, _meta=ENVELOPE)
         await scene.until_pending(0)
 
 
@@ -569,9 +572,14 @@ async def test_a_yes_in_a_question_that_the_client_left_open_is_kept(
 
 
 class NeverLooking(GuardScene):
-    """Decisions at the desk are not noticed."""
+    """It looks once, and never notices a decision at the desk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_looked = asyncio.Event()
 
     async def _sleep(self, seconds: float) -> None:
+        self.has_looked.set()
         await asyncio.Event().wait()
 
 
@@ -579,6 +587,7 @@ class NeverLooking(GuardScene):
 async def test_a_yes_in_the_moment_of_the_cancellation_is_kept_too(changed: Any, comment: str) -> None:
     async with NeverLooking() as scene:
         scene.start(1)
+        await within(scene.has_looked.wait())
         approval_id = await scene.asked()
         await scene.approvals.submit_decision(approval_id, "approve", comment, arguments=changed)
         scene.cancel(1)
@@ -597,6 +606,7 @@ async def test_a_yes_in_the_moment_of_the_cancellation_is_kept_too(changed: Any,
 async def test_a_yes_that_a_killed_guard_did_not_use_is_for_the_identical_call_of_the_next_one() -> None:
     async with NeverLooking() as killed, GuardScene(beside=killed) as scene:
         killed.start(1)
+        await within(killed.has_looked.wait())
         await killed.approvals.submit_decision(await killed.asked(), "approve")
         scene.clock.move(5)
         assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
