@@ -8,7 +8,6 @@ import pytest
 
 from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
 from openai_responses_mcp.config.loading import Configuration, Flags, load
-from openai_responses_mcp.server.calling import ToolCaller
 from openai_responses_mcp.start import basis_of
 from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import SLOW_SECONDS
@@ -54,13 +53,6 @@ def test_the_logger_debugs_as_configured(tmp_path: Path) -> None:
     time, *rest = file.read_text().split()
     assert rest == ["debug", "start", "key=***"]
     assert time.endswith("+09:00")
-
-
-def test_the_container_is_given_everything_it_needs(tmp_path: Path) -> None:
-    basis = basis_of(configuration(tmp_path), {"OPENAI_API_KEY": KEY})
-    container = basis.load_container()
-    assert type(container.tool_caller()) is ToolCaller
-    assert container.logger() is basis.logger
 
 
 def test_what_the_sdk_logs_goes_through_our_logger(tmp_path: Path) -> None:

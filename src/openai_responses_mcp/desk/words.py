@@ -173,7 +173,6 @@ IN_JAPANESE: Mapping[str, str] = {
     "unknown client {word}{near} ({known})": "{word} というクライアントはありません{near} ({known})",
     "unknown server {word}{near}": "{word} というサーバーはありません{near}",
     "unknown argument {word}": "余分な引数です: {word}",
-    "{problem} (see {command})": "{problem} ({command} を参照)",
     # The page
     "The desk is open:": "デスクを開きました:",
     "The link works once, on this machine. Ctrl-C closes the desk.": "このリンクはこのマシンで一度だけ使えます。Ctrl-C でデスクを閉じます。",

@@ -74,7 +74,7 @@ def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser
         if arguments.command == "serve":
             return _serve(store, arguments, open_browser)
         arguments.shown_store = store.partition("@")[2] or store
-        console = Console.here(open_desk_parts(store, arguments.audit_head), is_json=bool(arguments.json))
+        console = Console(open_desk_parts(store, arguments.audit_head), is_json=bool(arguments.json))
         return asyncio.run(_run(console, arguments))
     except AgentsError as exc:
         return complain(words_here().error(exc), 2 if exc.code in _USAGE_CODES else 1)

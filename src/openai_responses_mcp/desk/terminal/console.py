@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -25,25 +24,18 @@ def words_here() -> Words:
     return Words(language_of(os.environ))
 
 
-@dataclass(frozen=True, slots=True)
-class Console:
-    parts: DeskParts
-    paper: Paper
-    words: Words
-    is_json: bool
+class Writer:
+    """Writes to stdout: lines for people, or JSON for programs."""
 
-    @classmethod
-    def here(cls, parts: DeskParts, *, is_json: bool) -> "Console":
+    def __init__(self, *, is_json: bool) -> None:
         width = width_of(sys.stdout)
         has_colours = width is not None and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return cls(parts, Paper(width, has_colours=has_colours), words_here(), is_json)
+        self.paper = Paper(width, has_colours=has_colours)
+        self.words = words_here()
+        self.is_json = is_json
 
     def now(self) -> datetime:
         return datetime.now(UTC)
-
-    def reason_of(self, record: ApprovalRecord) -> str:
-        request = record.request
-        return shown(request.reasons, "needs_human", self.words.language, otherwise=request.reason)
 
     def say(self, *lines: str) -> None:
         sys.stdout.write(writable("".join(f"{line}\n" for line in lines), encoding()))
@@ -56,6 +48,18 @@ class Console:
             sys.stdout.flush()
         else:
             self.say(*lines)
+
+
+class Console(Writer):
+    """What the commands on a store work with."""
+
+    def __init__(self, parts: DeskParts, *, is_json: bool) -> None:
+        super().__init__(is_json=is_json)
+        self.parts = parts
+
+    def reason_of(self, record: ApprovalRecord) -> str:
+        request = record.request
+        return shown(request.reasons, "needs_human", self.words.language, otherwise=request.reason)
 
 
 def encoding() -> str:

@@ -50,7 +50,7 @@ class CommandParser(argparse.ArgumentParser):
         return with_note(super().format_help(), os.environ)
 
     def error(self, message: str) -> NoReturn:
-        line = words_here()("{problem} (see {command})", problem=message, command=f"{self.prog} --help")
+        line = words_here()("{mistake} (see {program} --help)", mistake=message, program=self.prog)
         self.exit(2, f"{self.prog}: {visible(line)}\n")
 
 

@@ -13,21 +13,18 @@ import argparse
 import asyncio
 import os
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 from openai_responses_mcp.desk.opening import open_rules
 from openai_responses_mcp.desk.terminal.approvals import on_one_line
-from openai_responses_mcp.desk.terminal.console import complain, encoding, json_of, width_of, words_here, writable
+from openai_responses_mcp.desk.terminal.console import PROGRAM, Writer, complain, words_here
 from openai_responses_mcp.desk.terminal.parsing import CommandParser
 from openai_responses_mcp.desk.terminal.text import Paper, local
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.checking import KnownTools, PolicyFindings
 from openai_responses_mcp.gate.policy.fitting import claims_of, policy_name
 from openai_responses_mcp.gate.reasons import shown
@@ -40,7 +37,7 @@ from openai_responses_mcp.gate.suggesting import suggest
 def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(list(argv))
     try:
-        return _COMMANDS[arguments.command](arguments)
+        return _COMMANDS[arguments.command](Writer(is_json=getattr(arguments, "json", False)), arguments)
     except AgentsError as exc:
         return complain(words_here().error(exc))
     except ModuleNotFoundError as exc:
@@ -49,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
-        "openai-responses-mcp policy",
+        f"{PROGRAM} policy",
         description="Check a policy file, try it, or have one suggested.",
         allow_abbrev=False,
     )
@@ -76,11 +73,11 @@ def _parser() -> argparse.ArgumentParser:
 # check
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def _check(writer: Writer, arguments: argparse.Namespace) -> int:
     found = asyncio.run(_checked(arguments.file, arguments.store))
     says = "{file}: 1 rule, no problems" if found.rules == 1 else "{file}: {rules} rules, no problems"
-    lines = "\n".join(found.lines) or words_here()(says, file=arguments.file, rules=found.rules)
-    _write(_json(asdict(found)) if arguments.json else lines)
+    lines = found.lines or [writer.words(says, file=arguments.file, rules=found.rules)]
+    writer.show(asdict(found), *lines)
     return 1 if found.lines else 0
 
 
@@ -91,21 +88,9 @@ WAS: Mapping[str, str] = {"allow": "allowed", "needs_human": "asked", "deny": "d
 WOULD: Mapping[str | None, str] = {"allow": "allow", "needs_human": "ask", "deny": "deny", None: "cannot tell"}
 
 
-def _test(arguments: argparse.Namespace) -> int:
+def _test(writer: Writer, arguments: argparse.Namespace) -> int:
     found = asyncio.run(_replayed(arguments.file, _store(arguments)))
-    _write(_json(_facts(found)) if arguments.json else _report(found))
-    return 1 if any(one.decision for one in found.found) else 0
-
-
-def _store(arguments: argparse.Namespace) -> str:
-    store = store_from(arguments.store, os.environ)
-    if not store:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", why_no_store())
-    return store
-
-
-def _facts(replay: Replay) -> JsonObject:
-    found = [
+    facts = [
         {
             "number": one.log.sequence,
             "time": one.log.timestamp[:19],
@@ -115,26 +100,29 @@ def _facts(replay: Replay) -> JsonObject:
             "with_the_file": one.decision or "cannot be told",
             "why": one.reason,
         }
-        for one in replay.found
+        for one in found.found
     ]
-    return {"calls": replay.calls, "found": found}
-
-
-def _report(replay: Replay) -> str:
-    rows = [_row(one) for one in replay.found]
-    otherwise = sum(1 for one in replay.found if one.decision)
-    hidden = len(replay.found) - otherwise
-    words = words_here()
-    summary = words("{count} of {calls} recorded calls would be decided otherwise", count=otherwise, calls=replay.calls)
+    otherwise, words = sum(1 for one in found.found if one.decision), writer.words
+    hidden = len(found.found) - otherwise
+    summary = words("{count} of {calls} recorded calls would be decided otherwise", count=otherwise, calls=found.calls)
     summary += words("; for {count} the log does not show enough", count=hidden) if hidden else ""
-    if not rows:
-        return summary
-    heading = words("NO|TIME|TOOL|WAS|WITH THE FILE|WHY").split("|")
-    return "\n".join([*_table([heading, *rows], Paper(width_of(sys.stdout))), summary])
+    writer.show({"calls": found.calls, "found": facts}, *_table(writer, found.found), summary)
+    return 1 if otherwise else 0
 
 
-def _table(rows: Sequence[Sequence[str]], paper: Paper) -> list[str]:
+def _store(arguments: argparse.Namespace) -> str:
+    store = store_from(arguments.store, os.environ)
+    if not store:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", why_no_store())
+    return store
+
+
+def _table(writer: Writer, found: Sequence[Replayed]) -> list[str]:
     """On a narrow terminal the last column is below the others."""
+    if not found:
+        return []
+    paper, heading = writer.paper, writer.words("NO|TIME|TOOL|WAS|WITH THE FILE|WHY").split("|")
+    rows = [heading, *(_row(writer, one) for one in found)]
     wide = Paper().columns(rows)
     if paper.fits(wide):
         return wide
@@ -142,14 +130,13 @@ def _table(rows: Sequence[Sequence[str]], paper: Paper) -> list[str]:
     return [line for first, row in zip(firsts, rows, strict=True) for line in (first, *paper.wrapped(row[-1], "    "))]
 
 
-def _row(one: Replayed) -> tuple[str, ...]:
-    log = one.log
-    tool, words = policy_name(log.tool_kind, log.tool_name), words_here()
+def _row(writer: Writer, one: Replayed) -> Sequence[str]:
+    log, words = one.log, writer.words
     why = shown(one.reasons, one.decision, words.language, otherwise=one.reason) if one.decision else one.reason
     return (
         str(log.sequence),
-        local(log.timestamp, datetime.now(UTC)),
-        on_one_line(tool),
+        local(log.timestamp, writer.now()),
+        on_one_line(policy_name(log.tool_kind, log.tool_name)),
         words(WAS[log.decision]),
         words(WOULD[one.decision]),
         on_one_line(why),
@@ -160,42 +147,30 @@ def _row(one: Replayed) -> tuple[str, ...]:
 # suggest
 
 
-def _suggest(arguments: argparse.Namespace) -> int:
+def _suggest(writer: Writer, arguments: argparse.Namespace) -> int:
     text = asyncio.run(_suggested(_store(arguments), arguments.server))
     if arguments.write is None:
-        sys.stdout.write(writable(text, encoding()))
+        writer.say(text.removesuffix("\n"))
         return 0
     try:
         with open(arguments.write, "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        return complain(
-            Sentence("{file} is there already; choose another name, or take it away first", file=arguments.write)
-        )
+        says = "{file} is there already; choose another name, or take it away first"
+        return complain(Sentence(says, file=arguments.write))
     except (OSError, ValueError) as exc:
-        return complain(
-            Sentence(
-                "{file} cannot be written: {why}",
-                file=arguments.write,
-                why=getattr(exc, "strerror", None) or exc,
-            )
-        )
-    written, program = shlex.quote(arguments.write), "openai-responses-mcp"
-    words, trying = words_here(), f"{program} policy test {written}"
-    _write(words("Wrote {file}. Try it: {command}", file=arguments.write, command=trying))
-    _write(words("Use it: {command}", command=f"{program} guard setup --policy {written}"))
+        why = getattr(exc, "strerror", None) or exc
+        return complain(Sentence("{file} cannot be written: {why}", file=arguments.write, why=why))
+    words, written = writer.words, shlex.quote(arguments.write)
+    trying, using = f"{PROGRAM} policy test {written}", f"{PROGRAM} guard setup --policy {written}"
+    writer.say(
+        words("Wrote {file}. Try it: {command}", file=arguments.write, command=trying),
+        words("Use it: {command}", command=using),
+    )
     return 0
 
 
 _COMMANDS = {"check": _check, "test": _test, "suggest": _suggest}
-
-
-def _json(facts: JsonValue) -> str:
-    return json_of(facts, encoding())
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(writable(text, encoding()) + "\n")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
