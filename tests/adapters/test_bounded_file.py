@@ -7,30 +7,22 @@ import pytest
 from openai_responses_mcp.adapters.bounded_file import read_bytes, read_text, reason_of
 
 
-def test_a_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b"1234")
-    assert read_bytes(str(file), most_bytes=4) == b"1234"
-
-
 @pytest.mark.parametrize(
     ("limit", "words"), [(3 * 1024, "is larger than 3 KiB"), (2 * 1024 * 1024, "is larger than 2 MiB")]
 )
-def test_a_larger_file_is_refused(tmp_path: Path, limit: int, words: str) -> None:
+def test_a_file_up_to_the_limit_is_read_and_a_larger_one_refused(tmp_path: Path, limit: int, words: str) -> None:
     file = tmp_path / "file"
+    file.write_bytes(bytes(limit))
+    assert read_bytes(str(file), most_bytes=limit) == bytes(limit)
     file.write_bytes(bytes(limit + 1))
     with pytest.raises(ValueError, match=words):
         read_bytes(str(file), most_bytes=limit)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+def test_text_is_utf_8_without_its_byte_order_mark(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes("\ufeff東京".encode())
     assert read_text(str(file), most_bytes=100) == "東京"
-
-
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "file"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="is not UTF-8 text"):
         read_text(str(file), most_bytes=100)

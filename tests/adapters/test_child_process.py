@@ -1,16 +1,18 @@
-"""What belongs to the real process alone: its pipes, its environment, its children."""
+"""A real child process: its pipes, its children, and what it writes to stderr."""
 
 import asyncio
+import logging
 import os
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.adapters.child_process import ChildProcess
-from tests.fakes import SLOW_SECONDS
+from openai_responses_mcp.adapters.child_process import LONGEST_LINE, ChildProcess, StderrLines
+from tests.fakes import SLOW_SECONDS, WAIT_SECONDS
 
 SPAWNING = "import subprocess, sys\nchild = subprocess.Popen(['sleep', '60'])\nprint(child.pid, flush=True)\n"
 
@@ -46,3 +48,74 @@ async def test_its_input_can_be_closed_while_somebody_writes() -> None:
 async def test_a_command_that_is_not_there_cannot_be_started() -> None:
     with pytest.raises(FileNotFoundError):
         ChildProcess(["/nowhere/at-all"], {})
+
+
+# Its stderr
+
+
+def followed(*chunks: bytes) -> list[str]:
+    """What comes out when the server writes this and ends."""
+    theirs, ours = os.pipe(), os.pipe()
+    lines = StderrLines("guard", ours[1])
+    lines.follow(theirs[0])
+    for chunk in chunks:
+        os.write(theirs[1], chunk)
+    os.close(theirs[1])
+    for thread in threading.enumerate():
+        if thread.name == "server-stderr":
+            thread.join(WAIT_SECONDS)
+    lines.close(WAIT_SECONDS)
+    os.close(ours[1])
+    with open(ours[0], encoding="utf-8", newline="\n") as opened:
+        return opened.read().split("\n")[:-1]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ([b"one\ntw", b"o\nthr\xc3", b"\xa9e"], ["one", "two", "thrée"]),
+        (["\x1b[31mred\x07 \u202eturned\r\n".encode()], ["[31mred turned"]),
+        ([b"\xff\xfe\n"], ["��"]),
+        ([*[b"x" * 10_000] * 5, b"\nnext\n"], ["x" * LONGEST_LINE, "next"]),
+    ],
+    ids=["cut", "control characters", "no text", "no end"],
+)
+def test_lines_of_a_server_are_bounded_and_steer_no_terminal(chunks: list[bytes], lines: list[str]) -> None:
+    assert followed(*chunks) == lines
+
+
+def test_lines_of_the_guard_come_whole_and_in_order() -> None:
+    reading, writing = os.pipe()
+    lines = StderrLines("guard", writing)
+    for number in range(100):
+        lines.tell(f"line {number}")
+    lines.close(WAIT_SECONDS)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as opened:
+        assert opened.read().splitlines() == [f"guard: line {number}" for number in range(100)]
+
+
+def test_the_last_line_that_says_something_is_known_at_the_end() -> None:
+    theirs, ours = os.pipe(), os.pipe()
+    lines = StderrLines("guard", ours[1])
+    followed = lines.follow(theirs[0])
+    os.write(theirs[1], b"one\n  no \x1btoken\n\n   ")
+    os.close(theirs[1])
+    assert followed.last_line(WAIT_SECONDS) == "no token"
+    lines.close(WAIT_SECONDS)
+    for descriptor in (theirs[0], *ours):
+        os.close(descriptor)
+
+
+def test_warnings_of_the_library_become_lines() -> None:
+    reading, writing = os.pipe()
+    lines, before = StderrLines("guard", writing), logging.getLogger().handlers[:]
+    try:
+        lines.take_over_logging()
+        logging.getLogger("openai_responses_mcp.agents").warning("look\nat %s", "this")
+    finally:
+        logging.basicConfig(handlers=before, force=True)
+    lines.close(WAIT_SECONDS)
+    assert os.read(reading, 1000) == b"guard: look at this\n"
+    os.close(reading)
+    os.close(writing)

@@ -64,13 +64,9 @@ rules:
     ("text", "problem"),
     [
         ("", "policy.yaml:1: the file is empty; it needs at least version: 1"),
-        ("# nothing\n", "policy.yaml:1: the file is empty; it needs at least version: 1"),
         ("version: 1\nversion: 1\n", "policy.yaml:2: version is there twice, first on line 1"),
         ("version: 1\nrules: [", "policy.yaml:2: not valid YAML: "),
-        ("version: 1\n---\nversion: 1\n", "policy.yaml:2: a second document (---) in one file"),
-        ("version: !!python/none\n", "policy.yaml:1: the tag !!python/none does not belong here"),
         ("version: yes\n", "policy.yaml:1: version is 1, the only version there is"),
-        ("version: 1\n? [a]\n: b\n", "policy.yaml:2: a key that is not plain text"),
         ('version: 1\n"a\\eb": 1\n', "policy.yaml:2: a b is an unknown key"),
     ],
 )
@@ -106,7 +102,6 @@ def test_the_example_has_every_key_and_no_problem() -> None:
         (None, "cannot be read"),
         (b"version: 2\nwait: -1\n", "1: version is 1"),
         (b"version: 2\nwait: -1\n", "2: wait is"),
-        (b"\xff\xfe", "is not UTF-8 text"),
         (b"#" * (MAX_FILE_BYTES + 1), "is larger than 1 MiB"),
     ],
 )

@@ -10,23 +10,14 @@ from tests.fakes import WAIT_SECONDS
 MIB = 1024 * 1024
 
 
-def test_a_system_without_limits_lacks_nothing() -> None:
-    assert shortfalls(lambda name: None) == []
-    assert affordable_connections(256, lambda name: None) == 256
-
-
-def test_what_is_missing_is_said_with_what_is_needed() -> None:
-    descriptors, memory = shortfalls({"RLIMIT_NOFILE": 12, "RLIMIT_AS": 250 * MIB}.get)
-    assert descriptors == (
-        "only 12 files and connections may be open at once (ulimit -n); calls may fail, at least 32 are needed"
-    )
-    assert memory == (
-        "only 250 MiB of memory may be reserved (ulimit -v); the server may crash, at least 512 MiB are needed"
-    )
-
-
-def test_just_enough_is_enough() -> None:
+def test_a_limit_that_is_too_low_is_said_with_what_is_needed() -> None:
+    assert shortfalls({"RLIMIT_NOFILE": 12, "RLIMIT_AS": 250 * MIB}.get) == [
+        "only 12 files and connections may be open at once (ulimit -n); calls may fail, at least 32 are needed",
+        "only 250 MiB of memory may be reserved (ulimit -v); the server may crash, at least 512 MiB are needed",
+    ]
     assert shortfalls({"RLIMIT_NOFILE": 32, "RLIMIT_AS": 512 * MIB}.get) == []
+    assert shortfalls(lambda name: None) == []
+    assert isinstance(shortfalls(), list)
 
 
 @pytest.mark.parametrize(("limit", "most"), [(12, 1), (64, 32), (256, 128)])
@@ -36,15 +27,12 @@ def test_connections_leave_descriptors_for_the_rest(limit: int, most: int) -> No
 
 def test_no_more_connections_than_wanted() -> None:
     assert affordable_connections(3, {"RLIMIT_NOFILE": 4096}.get) == 3
-
-
-def test_this_system_says_what_it_grants() -> None:
+    assert affordable_connections(256, lambda name: None) == 256
     assert affordable_connections(2) >= 1
-    assert isinstance(shortfalls(), list)
 
 
 class Loader:
-    """Loads when it is let, counts how often it was asked, and fails if told to."""
+    """Loads once `may_load` is set, remembers its threads, and may fail."""
 
     def __init__(self, failure: BaseException | None = None) -> None:
         self.failure = failure
@@ -64,15 +52,10 @@ async def within_limit(warm_up: WarmUp[str]) -> str:
         return await warm_up.result()
 
 
-async def test_nothing_is_loaded_before_somebody_asks() -> None:
-    loader = Loader()
-    WarmUp(loader)
-    assert loader.threads == []
-
-
 async def test_loading_happens_once_in_a_thread_that_does_not_keep_the_process() -> None:
     loader = Loader()
     warm_up = WarmUp(loader)
+    assert loader.threads == []
     warm_up.start()
     warm_up.start()
     loader.may_load.set()
@@ -89,27 +72,16 @@ async def test_a_call_that_comes_early_starts_the_loading_itself() -> None:
 
 
 @pytest.mark.parametrize("failure", [ImportError("no such package"), SystemExit(3)])
-async def test_a_failure_is_given_to_every_call_with_its_cause(failure: BaseException) -> None:
+async def test_a_failure_is_given_to_every_call_with_its_cause_and_does_not_grow(failure: BaseException) -> None:
     loader = Loader(failure)
     loader.may_load.set()
-    warm_up = WarmUp(loader)
-    for _ in range(3):
+    warm_up, lengths = WarmUp(loader), set[int]()
+    for _ in range(5):
         with pytest.raises(RuntimeError, match="could not be loaded") as raised:
             await within_limit(warm_up)
         assert raised.value.__cause__ is failure
-    assert len(loader.threads) == 1
-
-
-async def test_a_failure_does_not_grow_with_every_call_it_is_given_to() -> None:
-    loader = Loader(ImportError("no such package"))
-    loader.may_load.set()
-    warm_up = WarmUp(loader)
-    lengths = []
-    for _ in range(5):
-        with pytest.raises(RuntimeError) as raised:
-            await within_limit(warm_up)
-        lengths.append(len(traceback.format_exception(raised.value)))
-    assert len(set(lengths)) == 1
+        lengths.add(len(traceback.format_exception(raised.value)))
+    assert (len(loader.threads), len(lengths)) == (1, 1)
 
 
 async def test_a_cancelled_waiter_does_not_disturb_the_others() -> None:

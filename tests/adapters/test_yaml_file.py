@@ -1,4 +1,3 @@
-import time
 from typing import Any
 
 import pytest
@@ -10,9 +9,7 @@ from openai_responses_mcp.adapters.yaml_file import MAX_DEPTH, MAX_NODES, YamlPr
     ("text", "data"),
     [
         ("", None),
-        ("# only a comment\n", None),
         ("---\n...\n", None),
-        ("a: 1", {"a": 1}),
         ("\ufeffa: 1", {"a": 1}),
         ("%YAML 1.2\n---\na: 1", {"a": 1}),
         ("a: {b: [1, two, 3.5]}", {"a": {"b": [1, "two", 3.5]}}),
@@ -31,25 +28,18 @@ def test_yaml_becomes_plain_data(text: str, data: Any) -> None:
     [
         ("", None),
         ("~", None),
-        ("null", None),
-        ("true", True),
         ("FALSE", False),
         ("yes", "yes"),
-        ("off", "off"),
-        ("12", 12),
         ("-3", -3),
         ("007", 7),
         ("0o17", 15),
         ("0x1F", 31),
         ("1_000", "1_000"),
         ("0.5", 0.5),
-        ("1e3", 1000.0),
         ("-.inf", float("-inf")),
         ("9" * 5000, float("inf")),
         ("2026-01-31", "2026-01-31"),
-        ("12:30", "12:30"),
         ("'12'", "12"),
-        ('"null"', "null"),
         ("! 12", "12"),
         ("!!str 12", "12"),
         ("!!int '12'", 12),
@@ -87,12 +77,10 @@ def test_what_is_not_written_out_has_the_line_of_what_is_around_it(path: tuple[s
     ("text", "line", "words"),
     [
         ("a: 1\nb: [", 2, "not valid YAML: expected the node content"),
-        ("a: 1\nb: c: d", 2, "not valid YAML: mapping values are not allowed here"),
         ("a: 1\n\tb: 2", 2, "not valid YAML: "),
         ("a: 1\nb: \x01", 2, "a character that YAML does not allow"),
         ("%YAML 1.7\n---\na: 1", 1, "not valid YAML: version"),
         ('a: 1\nb: "\\U00110000"', 2, "not valid YAML: chr()"),
-        ('a: "\\UFFFFFFFF"', 1, "not valid YAML: "),
         ('a: "\\ud800"', 1, "half a character"),
         ("a: 1\nb: 2\na: 3", 3, "a is there twice, first on line 1"),
         ("a:\n  b: 1\n  'b': 2", 3, "a.b is there twice, first on line 2"),
@@ -100,13 +88,10 @@ def test_what_is_not_written_out_has_the_line_of_what_is_around_it(path: tuple[s
         ("a: &x k\n*x : 1", 2, "a key that is not plain text"),
         ("a: 1\n---\nb: 2", 2, "a second document"),
         ("a: &x 1\nb: *x", 2, "the alias *x is not allowed: write its value out"),
-        ("a: &x [*x]", 1, "the alias *x is not allowed: write its value out"),
         ("a: !!python/object/apply:os.system [ls]", 1, "the tag !!python/object/apply:os.system does not"),
-        ("a: !!python/name:os.system x", 1, "the tag !!python/name:os.system does not"),
         ("!!python/name:os.system a: 1", 1, "the tag !!python/name:os.system does not"),
         ("a: !env KEY", 1, "the tag !env does not belong here"),
         ("a: !!binary aGk=", 1, "the tag !!binary does not belong here"),
-        ("a: !!set {b}", 1, "the tag !!set does not belong here"),
         ("a: !!int many", 1, "the tag !!int does not belong here"),
     ],
 )
@@ -116,14 +101,6 @@ def test_a_problem_says_where_and_what(text: str, line: int, words: str) -> None
     assert caught.value.line == line
     assert words in caught.value.text
     assert str(caught.value) == f"line {line}: {caught.value.text}"
-
-
-def test_an_alias_bomb_stops_at_once() -> None:
-    levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
-    started = time.thread_time()
-    with pytest.raises(YamlProblem, match=r"the alias [*]a0 is not allowed"):
-        read_yaml("\n".join(["a0: &a0 [x]", *levels]))
-    assert time.thread_time() - started < 2
 
 
 def test_as_many_values_as_allowed_are_read_and_one_more_is_not() -> None:

@@ -53,7 +53,7 @@ def server(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def guarded(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpProcess]:
-    """One that knows two people by their tokens."""
+    """With tokens for two people."""
     config = tmp_path_factory.mktemp("config") / "config.yaml"
     config.write_text("http: {tokens_env: TEAM, limits: {calls_per_minute: 5}}")
     home = tmp_path_factory.mktemp("home")
@@ -86,10 +86,10 @@ async def posted(http: httpx2.AsyncClient, server: HttpProcess, message: Any, **
     ("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")]
 )
 async def test_the_official_client_lists_and_calls_in_every_mode(server: HttpProcess, mode: Any, revision: str) -> None:
-    told: list[str | None] = []
+    progressed: list[str | None] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
+        progressed.append(message)
 
     async with asyncio.timeout(WAIT_SECONDS), Client(server.url, mode=mode) as mcp:
         assert mcp.protocol_version == revision
@@ -98,7 +98,7 @@ async def test_the_official_client_lists_and_calls_in_every_mode(server: HttpPro
         assert not result.is_error
         assert result.structured_content is not None
         assert result.structured_content["response_id"].startswith("resp_")
-    assert told[0] == "asking the model"
+    assert progressed[0] == "asking the model"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ async def test_another_host_or_origin_is_forbidden(
     ],
     ids=str,
 )
-async def test_without_a_token_that_counts_nobody_is_let_in(
+async def test_without_a_valid_token_a_call_is_refused(
     guarded: HttpProcess, http: httpx2.AsyncClient, headers: dict[str, str], challenge: str
 ) -> None:
     message = enveloped(1, "tools/list")
@@ -453,7 +453,7 @@ async def test_an_access_token_that_is_not_for_this_server_is_refused(
 async def test_an_access_token_that_expires_ends_the_stream_but_not_the_call(
     behind_issuer: HttpProcess, issuer: str, http: httpx2.AsyncClient
 ) -> None:
-    # Counts for two seconds more. The stream looks after fifteen.
+    # Valid for two more seconds. The stream checks after fifteen.
     session = await opened(http, behind_issuer.url, **bearer(issuer, exp=time.time() - 3))
     slow = request(1, "tools/call", {"name": "answer", "arguments": {"query": SLOW}})
     calling = asyncio.ensure_future(http.post(behind_issuer.url, json=slow, headers=session))
@@ -536,7 +536,9 @@ async def test_a_header_of_a_client_never_becomes_one_of_ours(server: HttpProces
     assert b"stolen" not in reply
 
 
-async def test_half_a_body_and_a_client_that_leaves_harm_nobody(server: HttpProcess, http: httpx2.AsyncClient) -> None:
+async def test_a_client_that_leaves_after_half_a_body_does_no_harm(
+    server: HttpProcess, http: httpx2.AsyncClient
+) -> None:
     async with asyncio.timeout(WAIT_SECONDS):
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n"
@@ -630,7 +632,7 @@ def test_an_interrupt_ends_at_once(tmp_path: Path) -> None:
         assert server.complaints == []
 
 
-def test_a_port_that_is_taken_is_told_in_a_line(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with closing(HttpProcess(environment(tmp_path), "--rehearse")) as server:
         ended = run(environment(tmp_path), "--http", str(server.port), "--rehearse")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

@@ -28,10 +28,10 @@ _NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows; else
 
 
 class ChildProcess:
-    """Fills the guard's port `ServerProcess`. Made inside the running event loop. Raises `OSError` where the command cannot be started.
+    """Made inside the running event loop. Raises `OSError` if the command cannot be started.
 
-    `grace_seconds` is how long it may take to end after its input is closed, after SIGTERM and after SIGKILL. By
-    default that is less than two seconds in all, because clients wait no longer for a guard.
+    `grace_seconds` is the time to end after its input is closed, after SIGTERM and after SIGKILL. The default is less
+    than two seconds in all, because clients do not wait longer for a guard.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ChildProcess:
         return self._code()
 
     def close_input(self) -> None:
-        """Another thread may be about to write there, so the descriptor stays open and leads nowhere from now on."""
+        """Redirects it to the null device, because another thread may still write to the descriptor."""
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, self.wires[1], inheritable=False)
         os.close(null)
@@ -87,7 +87,7 @@ class ChildProcess:
         return await self.ended() if self._has_exited.is_set() else 128 + 9
 
     def close(self) -> None:
-        """Close its pipes, for a process that lives on after it. Nothing may be read or written there any more."""
+        """Close its pipes. They must not be used after that."""
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -98,7 +98,7 @@ class ChildProcess:
         return self._has_exited.is_set()
 
     async def _end_group(self) -> None:
-        """What the server has started and left behind. A system without /proc cannot tell whether there is any."""
+        """End the processes that the server has left behind. Without /proc it is not known whether any are left."""
         if self._process.returncode is not None or not self._signal("SIGTERM"):
             return
         for _ in range(int(self._after_sigkill / _SECONDS_BETWEEN_LOOKS)):
@@ -164,7 +164,7 @@ class StderrLines:
         self._put(f"{self._prefix}: {one_line(line)}")
 
     def follow(self, descriptor: int) -> "FollowedStderr":
-        """Write down what a guarded server says there, until it ends."""
+        """Copy what a guarded server writes there, until it ends."""
         return FollowedStderr(descriptor, self._put)
 
     def take_over_logging(self) -> None:
@@ -199,7 +199,7 @@ class FollowedStderr:
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 self._put_foreign(line)
-            # The end of a line that is too long is thrown away with the next newline, not kept.
+            # The rest of a line that is too long is dropped.
             rest = rest[: LONGEST_LINE * 4]
         if rest:
             self._put_foreign(rest)

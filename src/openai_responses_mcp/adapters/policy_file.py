@@ -30,7 +30,7 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class PolicyReading:
-    """What is in a file. The policy may be used only without problems. `rule_places` are the rules' files and lines."""
+    """The content of a file. `policy` is valid only if there are no problems. `rule_places`: file and line per rule."""
 
     policy: Policy
     problems: tuple[str, ...]
@@ -157,15 +157,14 @@ def _invalid(message: str) -> AgentsError:
 
 
 class LinearPatterns(Patterns):
-    """Patterns on the engine inside pydantic, whose time grows only in proportion to the text.
+    """Patterns on pydantic's regex engine, which takes linear time.
 
-    Python's own engine tries again and again, and one careless pattern would let an argument keep it busy for hours.
-    This one knows no back references and no look-around; everything else is written the same way.
+    With Python's engine, one careless pattern would let an argument keep it busy for hours. This engine has no back
+    references and no look-around; the rest of the syntax is the same.
     """
 
     def compile(self, pattern: str) -> Callable[[str], bool]:
-        # By itself first: a pattern such as `a)|(b` is complete only with the brackets below, and would escape from
-        # them.
+        # Alone first: a pattern such as `a)|(b` is valid only inside the brackets below, and would escape from them.
         _checker(pattern)
         is_match = _checker(rf"\A(?:{pattern})\z")
         return lambda text: is_match(without_surrogates(text))
@@ -178,6 +177,6 @@ def _checker(pattern: str) -> Callable[[str], bool]:
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python
     except SchemaError as exc:
-        # The engine shows the pattern with a mark below the place, and says what is wrong on the last line.
+        # The last line of the engine's message is the reason.
         reason = str(exc).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
         raise ValueError(f"is not a pattern that can be used: {reason}") from exc

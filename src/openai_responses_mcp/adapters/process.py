@@ -1,4 +1,4 @@
-"""This process: the signals that end it, what the system lets it have, and what it loads in a thread meanwhile."""
+"""This process: the signals that end it, the limits of the system, and loading in a thread."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ EXIT_CODES = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
 
 
 def listen(react: Callable[[int], None], names: Iterable[str] = EXIT_CODES) -> None:
-    """From now on these signals call it, with the exit code, in the running event loop."""
+    """Call `react` with the exit code on these signals, in the running event loop."""
     loop = asyncio.get_running_loop()
     for name in names:
         number = getattr(signal, name, None)
@@ -66,7 +66,7 @@ _USUALLY_OPEN = 16
 
 
 def shortfalls(limit_of: Callable[[str], int | None] = _limit) -> list[str]:
-    """What is missing for the server to work, one sentence each."""
+    """The limits that are too low for the server, one sentence each."""
     descriptors, memory = limit_of("RLIMIT_NOFILE"), limit_of("RLIMIT_AS")
     found = []
     if descriptors is not None and descriptors < LEAST_DESCRIPTORS:
@@ -83,7 +83,7 @@ def shortfalls(limit_of: Callable[[str], int | None] = _limit) -> list[str]:
 
 
 def affordable_connections(wanted: int, limit_of: Callable[[str], int | None] = _limit) -> int:
-    """As many as wanted, but at most half of the descriptors that are left: names are looked up and files are read too."""
+    """At most half of the free descriptors, because lookups and files need some too."""
     limit = limit_of("RLIMIT_NOFILE")
     return wanted if limit is None else max(1, min(wanted, (limit - _open_descriptors()) // 2))
 

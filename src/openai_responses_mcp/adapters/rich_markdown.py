@@ -1,7 +1,7 @@
 """Markdown for a terminal, with rich. Marks become styles and links can be clicked, but every word stays.
 
-A Markdown renderer for pages drops more than marks: line ends, HTML, pictures, addresses of links, definitions
-of links, the blank that opens a Japanese paragraph, what is too wide for a column. All of that is kept here.
+Other Markdown renderers drop more than marks: line ends, HTML, pictures, addresses and definitions of links, the blank
+that opens a Japanese paragraph, and text that is too wide for a column. This one keeps all of it.
 """
 
 import re
@@ -15,8 +15,8 @@ from rich.markdown import Heading, Markdown, TableElement
 
 from openai_responses_mcp.domain.texts import visible
 
-# Blanks that the parser would strip at the ends of a line. They are replaced while it parses by letters that no text
-# has: Unicode promises never to assign them.
+# The parser would strip these blanks at the ends of a line. While it parses, characters that Unicode never assigns
+# stand in for them.
 _BLANKS = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _STANDING_IN = {ord(blank): 0xFDD0 + place for place, blank in enumerate(_BLANKS)}
 _BACK = {stand_in: blank for blank, stand_in in _STANDING_IN.items()}
@@ -27,7 +27,7 @@ _TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
 # one without width, which no text has: controls are made visible before.
 _BREAK = "\x1f"
 _IDEOGRAPHIC = "\u2e80-\u2fff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f\U00020000-\U0003ffff"
-# No line begins with one of these, and none ends with one of those.
+# Characters that must not begin a line, and those that must not end one.
 _NOT_FIRST = r"\])},.:;!?%’”…‥、。，．・：；？！％ー〜々ゝヽ゛゜」』）］｝〉》】〕ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ\u3099\u309a\ufe00-\ufe0f"
 _NOT_LAST = r"\[({‘“「『（［｛〈《【〔"
 _BREAKABLE = re.compile(
@@ -46,7 +46,7 @@ def rendered(text: str, width: int) -> str:
 
 
 class _LeftHeading(Heading):
-    LEVEL_ALIGN = {}  # noqa: RUF012 -- rich declares it so; what is not in it stands at the left
+    LEVEL_ALIGN = {}  # noqa: RUF012 -- declared so by rich; empty means left
 
 
 class _FoldedTable(TableElement):
@@ -72,10 +72,10 @@ class _FaithfulMarkdown(Markdown):
 
 
 def _restore(tokens: list[Token]) -> None:
-    """Bring back what stands for something else, and put the address of each link after its last title."""
+    """Restore the blanks, and put the address of each link after its last title."""
     flat = [token for block in tokens for token in (block, *(block.children or []))]
     for token in flat:
-        # Not before: what steers a terminal could be spelled in a way that only the parser reads.
+        # Not before parsing, which can turn an escape into a control character.
         token.content = visible(token.content.translate(_BACK))
         token.type = "hardbreak" if token.type == "softbreak" else token.type
     last = {_address(token): token for token in flat if token.type == "link_open"}

@@ -8,12 +8,12 @@ from collections import deque
 
 from openai_responses_mcp.gate.policy.rules import Paths
 
-# What is longer cannot be opened as it is, and would take long to resolve.
+# Longer paths cannot be opened, and would take long to resolve.
 _LONGEST_PATH = 4096
 # As many as Linux follows.
 _MOST_LINKS = 40
 
-# Some servers read an address, cut off quotes and white space, take \\ for /, or put in a variable. Others do not.
+# Some servers read a URL, strip quotes and white space, turn \\ into /, or expand a variable. Others do not.
 _READ_IN_MANY_WAYS = re.compile(
     r"[a-z][a-z0-9+.-]*:|[\s\"'$%]|.*[\s\"']\Z|.*[\x00-\x1f\x7f]" + ("" if os.sep == "\\" else r"|.*\\"),
     re.IGNORECASE | re.DOTALL,
@@ -80,7 +80,7 @@ def _names(path: str) -> list[str]:
 
 
 def _followed(path: str) -> str:
-    """The path without links. Each step is looked at: a link may lead through a place that is another process's own."""
+    """The path without links. Each step is checked, because a link may lead through a place of another process."""
     drive, rest = os.path.splitdrive(path)
     names, at, links = deque(_names(rest)), drive, 0
     while names:

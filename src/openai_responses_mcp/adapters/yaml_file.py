@@ -1,7 +1,8 @@
 """YAML text -> plain data, with the line of every key.
 
-The text is read event by event, and limits apply while reading, so a huge file is never built in memory. Values follow the core schema of YAML 1.2 (`yes` is text, `1_000` is text); tags beyond it and aliases, which
-can stand for more than a file may hold, are refused.
+The text is read event by event, and limits apply while reading, so a huge file is never built in memory. Values follow
+the core schema of YAML 1.2 (`yes` is text, `1_000` is text). Other tags are refused, and so are aliases, which can stand
+for more than a file may hold.
 """
 
 import re

@@ -94,7 +94,7 @@ async def test_the_subject_of_a_token_is_who_asks_and_the_keys_are_read_once() -
         lambda: "x" * 100_000,
     ],
 )
-async def test_a_token_that_does_not_count_is_refused(made: Callable[[], str]) -> None:
+async def test_an_invalid_token_is_refused(made: Callable[[], str]) -> None:
     with pytest.raises(Unauthorized):
         await caller(FakeIssuer().callers(), made())
 
@@ -108,7 +108,7 @@ async def test_a_key_that_came_later_is_found_but_made_up_ones_do_not_make_us_as
     assert len(issuer.asked) == 3
 
 
-async def test_metadata_of_another_issuer_does_not_count() -> None:
+async def test_metadata_of_another_issuer_is_not_used() -> None:
     issuer = FakeIssuer()
     issuer.issuer = "https://evil.example"
     with pytest.raises(IssuerUnavailable):

@@ -71,7 +71,7 @@ class Served:
         return await asyncio.wait_for(self.received.get(), WAIT_SECONDS)
 
 
-async def test_over_the_calls_in_flight_a_client_is_told_to_come_back() -> None:
+async def test_too_many_calls_in_flight_are_refused_for_a_while() -> None:
     served = Served(HttpLimits(most_in_flight=1))
     first = served.post(call(1, "Why?"))
     held = await served.next()
@@ -84,7 +84,7 @@ async def test_over_the_calls_in_flight_a_client_is_told_to_come_back() -> None:
     assert (await second).status_code == 200
 
 
-async def test_over_the_sessions_a_client_is_told_to_come_back() -> None:
+async def test_too_many_sessions_are_refused_for_a_while() -> None:
     served = Served(HttpLimits(most_sessions=1))
     await served.session()
     refused = await served.post(request(0, "initialize", INITIALIZE), BOTH)
@@ -99,7 +99,7 @@ async def test_an_initialize_that_fails_opens_no_session() -> None:
         assert (await reply).status_code == 200
 
 
-async def test_a_body_that_does_not_come_to_its_end_is_given_up() -> None:
+async def test_a_body_that_does_not_end_times_out() -> None:
     served = Served(HttpLimits(body_seconds=0.05))
 
     async def never_ending() -> AsyncIterator[bytes]:
@@ -206,7 +206,7 @@ async def test_a_silent_call_of_the_newer_era_is_answered_with_json_however_long
     assert (reply.headers["content-type"], reply.text) == ("application/json", '{"id":1}')
 
 
-async def test_a_silent_call_that_wants_progress_shows_signs_of_life() -> None:
+async def test_a_silent_call_that_wants_progress_gets_pings() -> None:
     served = Served(HttpLimits(ping_seconds=0.01))
     asked = served.post(call(1, "Why?", progressToken="t"))
     channel = (await served.next()).channel
@@ -218,7 +218,7 @@ async def test_a_silent_call_that_wants_progress_shows_signs_of_life() -> None:
 
 
 class ExpiringCallers(Callers):
-    """The token counts until the test says otherwise."""
+    """The token is valid until `has_expired` is set."""
 
     has_expired = False
 

@@ -39,7 +39,7 @@ async def taken(joined: JoinedExchanges) -> tuple[Any, Received]:
     return json.loads(received.body), received
 
 
-async def test_the_same_ids_of_two_exchanges_become_two_and_their_own_again() -> None:
+async def test_the_same_ids_in_two_exchanges_do_not_collide() -> None:
     joined = JoinedExchanges()
     exchanges = [an_exchange("x", name=name, _meta={"progressToken": "t", "other": 1}) for name in ("a", "b")]
     serving = [asyncio.create_task(joined.serve(one)) for one in exchanges]
@@ -78,7 +78,7 @@ async def test_an_exchange_that_its_client_closes_is_cancelled_once() -> None:
     assert sent_to(exchange.outbox)[0]["error"]["code"] == -32800
 
 
-async def test_what_a_client_listens_to_finds_it_and_the_rest_nobody() -> None:
+async def test_messages_reach_the_exchange_that_they_name_and_others_are_dropped() -> None:
     joined, exchange = JoinedExchanges(), an_exchange("listening")
     serving = asyncio.create_task(joined.serve(exchange))
     message, _ = await taken(joined)
@@ -95,7 +95,7 @@ async def test_what_a_client_listens_to_finds_it_and_the_rest_nobody() -> None:
     await asyncio.wait_for(serving, WAIT_SECONDS)
 
 
-async def test_what_is_no_request_keeps_its_own_way_back() -> None:
+async def test_a_message_that_is_no_request_passes_unchanged() -> None:
     joined, exchange = JoinedExchanges(), HttpExchange(b"no json", None, "ann")
     serving = asyncio.create_task(joined.serve(exchange))
     received = await asyncio.wait_for(joined.receive(), WAIT_SECONDS)
@@ -106,7 +106,7 @@ async def test_what_is_no_request_keeps_its_own_way_back() -> None:
     assert sent_to(exchange.outbox) == [{"id": None}]
 
 
-async def test_a_client_that_reads_nothing_holds_the_server_up() -> None:
+async def test_a_client_that_reads_nothing_slows_the_server_down() -> None:
     joined, exchange = JoinedExchanges(), an_exchange(1)
     serving = asyncio.create_task(joined.serve(exchange))
     _, received = await taken(joined)

@@ -31,7 +31,7 @@ async def served(make: Callable[[], HttpServer]) -> AsyncIterator[int]:
     await asyncio.wait_for(serving, WAIT_SECONDS)
 
 
-async def test_a_client_that_does_not_say_what_it_wants_is_sent_away_and_others_are_served() -> None:
+async def test_a_client_that_sends_no_complete_head_is_disconnected_and_others_are_served() -> None:
     async with asyncio.timeout(WAIT_SECONDS), served(lambda: HttpServer(application, head_seconds=0.2)) as port:
         slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
         for _, writer in slow:
@@ -44,7 +44,7 @@ async def test_a_client_that_does_not_say_what_it_wants_is_sent_away_and_others_
             writer.close()
 
 
-async def test_a_second_request_that_is_never_finished_is_sent_away_too() -> None:
+async def test_a_second_request_without_a_complete_head_is_disconnected_too() -> None:
     async with asyncio.timeout(WAIT_SECONDS), served(lambda: HttpServer(application, head_seconds=0.2)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -72,7 +72,7 @@ async def test_a_certificate_of_its_own_is_shown(certificate: Path) -> None:
         assert (await http.get(f"https://127.0.0.1:{port}/")).text == "127.0.0.1 https"
 
 
-def test_a_certificate_that_is_none_is_an_error_before_anything_is_served(tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_an_error_before_anything_is_served(tmp_path: Path) -> None:
     (tmp_path / "none.pem").write_text("nothing")
     for path in (tmp_path / "none.pem", tmp_path / "missing.pem"):
         with pytest.raises(OSError):  # noqa: PT011 - ssl and the system have words of their own
@@ -84,7 +84,7 @@ def test_replies_are_sent_at_once() -> None:
         assert listening.proto == socket.IPPROTO_TCP
 
 
-def test_an_address_that_cannot_be_used_is_said_in_words() -> None:
+def test_an_address_that_cannot_be_used_is_reported() -> None:
     with listening_socket("127.0.0.1", 0) as taken:
         for host, port in (("127.0.0.1", taken.getsockname()[1]), ("no.such.host.invalid", 80)):
             with pytest.raises(AddressInUse, match="cannot be used"):

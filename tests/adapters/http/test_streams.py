@@ -24,7 +24,7 @@ def test_messages_are_numbered_and_a_reply_is_the_last() -> None:
     assert (numbers(outbox), outbox.has_ended, outbox.error_code) == ([1, 2], True, -32601)
 
 
-async def test_what_was_sent_is_forgotten_unless_a_client_may_come_back() -> None:
+async def test_sent_messages_are_kept_only_for_a_client_that_may_resume() -> None:
     for keeps, left in ((False, [2]), (True, [1, 2])):
         outbox = Outbox(1, "1", keeps_sent=keeps)
         outbox.send(b"1")
@@ -33,7 +33,7 @@ async def test_what_was_sent_is_forgotten_unless_a_client_may_come_back() -> Non
         assert numbers(outbox) == left
 
 
-async def test_a_client_that_does_not_come_back_costs_a_bounded_buffer_and_keeps_its_reply() -> None:
+async def test_for_an_absent_client_a_bounded_buffer_and_the_reply_are_kept() -> None:
     outbox = Outbox(1, "1", keeps_sent=True)
     for _ in range(10 * MOST_KEPT_MESSAGES):
         outbox.send(b"x")
@@ -52,7 +52,7 @@ async def test_nothing_is_lost_for_a_reader_that_is_there() -> None:
     assert len(numbers(outbox)) == 10 * MOST_KEPT_MESSAGES
 
 
-async def test_of_too_many_sessions_the_one_that_was_idle_for_long_makes_room() -> None:
+async def test_when_there_are_too_many_sessions_one_that_was_idle_for_long_is_closed() -> None:
     now = 1e9
     sessions = Sessions(2, least_idle_seconds=600, monotonic=lambda: now)
     first, second = sessions.open("a"), sessions.open("a")

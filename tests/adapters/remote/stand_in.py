@@ -140,8 +140,10 @@ class StandIn:
 
 
 class Scene:
-    def __init__(self, stand_in: StandIn, address: RemoteAddress, transport: RemoteServer, told: list[str]) -> None:
-        self.server, self.address, self.transport, self.told = stand_in, address, transport, told
+    def __init__(
+        self, stand_in: StandIn, address: RemoteAddress, transport: RemoteServer, shown_lines: list[str]
+    ) -> None:
+        self.server, self.address, self.transport, self.shown_lines = stand_in, address, transport, shown_lines
 
     def send(self, *messages: Message) -> None:
         for message in messages:
@@ -196,11 +198,11 @@ async def remote(
     stand_in = StandIn()
     async with serving(stand_in) as served:
         address = remote_address(url or served)
-        told: list[str] = []
+        shown_lines: list[str] = []
         given = credentials or Credentials(address, None, oauth.renew, fixed)
         exchange = Exchange(address, given, Advice("guard login --url X", variables), tls)
-        transport = RemoteServer(exchange, told.append, LONGEST, retry_seconds=0.02, json_seconds=0.5)
+        transport = RemoteServer(exchange, shown_lines.append, LONGEST, retry_seconds=0.02, json_seconds=0.5)
         try:
-            yield Scene(stand_in, address, transport, told)
+            yield Scene(stand_in, address, transport, shown_lines)
         finally:
             await asyncio.wait_for(transport.end(), WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""Logging in at a remote server, what is kept of it, and how another process renews it."""
+"""Logging in at a remote server, the stored login, and its renewal by another process."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def stored(authorization: Authorization, file: LoginFile) -> Credentials:
     return Credentials(remote_address(authorization.url), file, oauth.renew)
 
 
-async def test_a_login_is_kept_for_its_owner_alone_with_what_a_renewal_needs(tmp_path: Path) -> None:
+async def test_a_login_is_stored_for_its_owner_alone_with_all_that_a_renewal_needs(tmp_path: Path) -> None:
     async with authorizing() as authorization:
         file, was_asked = await logged_in(authorization, tmp_path)
         assert was_asked
@@ -111,7 +111,7 @@ async def test_a_token_that_is_refused_before_it_expires_is_renewed(tmp_path: Pa
         await scene.transport.end()
 
 
-async def test_an_authorization_server_in_trouble_is_no_end_of_the_login(tmp_path: Path) -> None:
+async def test_a_failing_authorization_server_does_not_end_the_login(tmp_path: Path) -> None:
     async with authorizing() as authorization:
         file, _ = await logged_in(authorization, tmp_path)
         file.write(replace(file.read(), expires_at=1.0))
@@ -136,7 +136,7 @@ async def test_a_file_that_cannot_be_read_is_no_login(tmp_path: Path, content: s
     assert await login.renewed({}) == {}
 
 
-async def test_a_login_with_parts_that_make_no_sense_is_none(tmp_path: Path) -> None:
+async def test_a_login_with_invalid_parts_is_not_used(tmp_path: Path) -> None:
     file = LoginFile(str(tmp_path), "http://127.0.0.1:1/mcp")
     file.write(SavedLogin({"access_token": "a", "refresh_token": "r"}, 1.0, {"client_id": "c"}, {"issuer": 5}))
     login = Credentials(remote_address("http://127.0.0.1:1/mcp"), file, oauth.renew)

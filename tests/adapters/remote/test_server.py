@@ -160,7 +160,7 @@ async def test_the_stream_of_a_session_is_opened_again_where_it_broke() -> None:
         assert [one.headers.get("last-event-id") for one in opened[:3]] == [None, "e1", "e1"]
 
 
-async def test_a_server_that_floods_has_to_wait_and_loses_nothing() -> None:
+async def test_a_server_that_floods_is_slowed_down_and_nothing_is_lost() -> None:
     notes = [
         {"jsonrpc": "2.0", "method": "notifications/x", "params": {"n": n, "fill": "x" * 90_000}} for n in range(80)
     ]
@@ -176,7 +176,7 @@ async def test_a_server_that_floods_has_to_wait_and_loses_nothing() -> None:
 # Cancelling
 
 
-async def test_a_cancelled_request_of_the_new_era_is_one_whose_response_is_closed() -> None:
+async def test_cancelling_a_request_of_the_new_era_closes_its_response() -> None:
     async with remote() as scene:
         is_closed = asyncio.Event()
 
@@ -200,7 +200,7 @@ async def test_a_cancelled_request_of_the_new_era_is_one_whose_response_is_close
         assert "notifications/cancelled" not in scene.server.kinds()
 
 
-async def test_a_cancelled_request_of_a_session_is_told_the_server_and_gets_no_reply() -> None:
+async def test_cancelling_a_request_of_a_session_notifies_the_server_and_gets_no_reply() -> None:
     async with remote() as scene:
         await scene.opened()
         scene.server.answers["tools/call"] = always(lambda: events(b": here\n\n", asyncio.Event()))
@@ -318,7 +318,7 @@ async def test_a_session_whose_stream_is_forgotten_is_opened_again() -> None:
         assert (await scene.server.came("GET", 2))[1].headers["mcp-session-id"] == "session-2"
 
 
-async def test_a_notification_finds_out_too_and_a_response_that_is_resumed() -> None:
+async def test_a_forgotten_session_is_also_noticed_by_a_notification_and_a_resumption() -> None:
     async with remote() as scene:
         await scene.opened()
         scene.server.answers["notifications/roots/list_changed"] = always(lambda: Response(status_code=404))
@@ -345,7 +345,7 @@ async def test_a_session_that_cannot_be_opened_again_is_tried_with_the_next_requ
         for said in ("has forgotten the session", "refuses to open a new session", "refuses to open a new session"):
             scene.send(request(1))
             assert said in await scene.error()
-        assert "no new session could be opened" in scene.told[0]
+        assert "no new session could be opened" in scene.shown_lines[0]
 
         async def as_events(asked: Asked) -> Response:
             response = await plain(asked)
@@ -361,7 +361,7 @@ async def test_a_session_that_cannot_be_opened_again_is_tried_with_the_next_requ
         scene.server.answers["notifications/initialized"] = always(lambda: Response(status_code=404))
         scene.send(request(3))
         assert "has forgotten the session" in await scene.error()
-        assert "at once" in scene.told[-1]
+        assert "at once" in scene.shown_lines[-1]
 
 
 # What can go wrong
@@ -437,7 +437,7 @@ async def test_a_server_that_is_gone_is_an_error_and_the_next_request_tries_agai
             assert "127.0.0.1:9 cannot be reached" in await scene.error()
         scene.send({"jsonrpc": "2.0", "method": "notifications/other"})
         await scene.transport.end()
-        assert "a notification was not delivered" in scene.told[0]
+        assert "a notification was not delivered" in scene.shown_lines[0]
 
 
 async def test_a_connection_is_probed_so_that_one_that_dies_silently_ends_its_call() -> None:
@@ -522,5 +522,5 @@ async def test_the_end_does_not_wait_for_a_server_that_takes_nothing() -> None:
         scene.server.is_reading.clear()
         scene.send({"jsonrpc": "2.0", "method": "notifications/last"})
         await asyncio.wait_for(scene.transport.end(), WAIT_SECONDS)
-        assert "did not take the last messages in time" in scene.told[-1]
+        assert "did not take the last messages in time" in scene.shown_lines[-1]
         scene.server.is_reading.set()

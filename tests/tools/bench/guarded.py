@@ -5,7 +5,7 @@
 An agent calls one tool and ends, on a model that is played from a script and takes no time. Each turn is made plain,
 guarded with a store in memory, guarded with a SQLite file, and guarded with that file in WAL mode, which is what a newer
 SQLite than this machine's may use. The ways take turns, so that what else runs on the machine slows down all of them.
-Every run has an agent of its own. Writes are counted where the database is told to commit.
+Every run has an agent of its own. Writes are counted by commits of the database.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
     python -m tests.tools.bench.over_http [--rounds N]
 
-Each round starts every server anew, in random order: calls one after the other, 200 and 1,000 at once of half a second each, and
+Each round starts every server again, in random order: calls one after the other, 200 and 1,000 at once of half a second each, and
 the memory after that. Over HTTP every call at once has a connection of its own, as from so many callers. All are asked in the
 revision 2026-07-28, which needs no session, and by the same client.
 """

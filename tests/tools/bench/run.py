@@ -2,7 +2,7 @@
 the report.
 
 Progress goes to stderr, the tables to stdout, everything measured to `.bench/results.json`, and the report to `docs`.
-Whatever a server does wrong ends its turn and is told in the table; the run goes on.
+A server that fails ends its turn, and the table says so; the run goes on.
 """
 
 import argparse
@@ -232,7 +232,6 @@ def main() -> None:
         results["http"] = measured_alone(run.progress, "over_http", "--rounds", str(options.rounds))
     (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     run.progress.say("done\n" if sys.stderr.isatty() else "done")
-    # What was just written is what is read: the report needs nothing but the file.
     report.write(HERE / "results.json", ROOT / "docs", updates_docs=not (options.only or options.no_docs))
 
 

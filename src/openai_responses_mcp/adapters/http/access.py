@@ -1,4 +1,4 @@
-"""Who may: the hosts and origins that a request may name, and the token that says who asks.
+"""Who may call: the hosts and origins that a request may name, and the token that names the caller.
 
 A web page can make a browser send requests to this machine. Such a request names the page's origin, or a host that was
 made to point here, so both are checked before anything else. Tokens are compared in constant time.
@@ -53,7 +53,7 @@ class Issuer(NamedTuple):
 
 
 class AllowedHosts:
-    """Hosts are those of this machine with the port, and that of the public address."""
+    """The names of this machine with the port, and the host of the public address."""
 
     def __init__(self, port: int, public_url: str | None) -> None:
         names = ("127.0.0.1", "localhost", "[::1]")
@@ -101,7 +101,7 @@ class Callers:
         return name
 
     def _name_of(self, token: bytes) -> str | None:
-        # Every token is compared, so that the time says nothing about which one is alike.
+        # All tokens are compared, so that the time taken reveals nothing.
         names = [name for known, name in self._tokens.items() if hmac.compare_digest(known, token)]
         return names[0] if names else None
 
@@ -130,7 +130,7 @@ class IssuerKeys:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._issuer = issuer
-        # No proxy stands between this machine and itself.
+        # Loopback needs no proxy.
         is_remote = not is_loopback(urlsplit(issuer.url).hostname or "")
         self._http = http or httpx2.AsyncClient(follow_redirects=False, trust_env=is_remote)
         self._seconds = seconds
@@ -182,7 +182,7 @@ class IssuerKeys:
         return self._monotonic() - self._read_at
 
     async def _read(self) -> None:
-        """Keys that cannot be read now leave those that are known."""
+        """If the keys cannot be read, the known ones stay."""
         self._read_at = self._monotonic()
         try:
             async with asyncio.timeout(self._seconds):

@@ -45,7 +45,7 @@ _STATUS = {
 }
 
 Headers = Sequence[tuple[str, str]]
-"""Names in lower case, as they came."""
+"""In the order they came, with names in lower case."""
 
 
 class Refusal(NamedTuple):
@@ -86,7 +86,7 @@ class Post(NamedTuple):
         return isinstance(meta, dict) and "progressToken" in meta
 
     def status_of(self, error_code: int | None) -> int:
-        """The status of a reply; in the older eras every reply is a success of HTTP."""
+        """In the older eras the status of every reply is 200."""
         return _STATUS.get(error_code, 200) if self.is_envelope and error_code is not None else 200
 
 
@@ -102,7 +102,7 @@ def revision_in(headers: Headers) -> str | None:
 
 
 def is_envelope_era(headers: Headers) -> bool:
-    """Whether the headers alone say so; a revision that is not known here belongs to the newer era."""
+    """By the headers alone. An unknown revision counts as the newer era."""
     revision = revision_in(headers)
     return revision is not None and revision not in HANDSHAKE_REVISIONS
 

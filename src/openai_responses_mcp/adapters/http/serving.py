@@ -37,7 +37,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
         )[0]
-        # With the protocol: asyncio sends at once (TCP_NODELAY) only where the socket says that it is TCP.
+        # asyncio sets TCP_NODELAY only on sockets that name the protocol.
         listening = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as exc:
         why = getattr(exc, "strerror", None) or exc
@@ -56,7 +56,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 def bounded(app: ASGIApp, head_seconds: float, **more: Any) -> Config:
     return Config(
         app,
-        # uvicorn makes the protocol by itself, and gives it nothing of ours.
+        # uvicorn creates the protocol, so the setting is an attribute of its class.
         http=type("Prompt", (PromptProtocol,), {"head_seconds": head_seconds}),
         ws="none",
         lifespan="off",

@@ -123,7 +123,7 @@ class HttpSession(Transport):
         self.note_change()
 
     def fail(self) -> None:
-        """As for an exchange."""
+        """The server has stopped, so nothing more is answered."""
         self.server_stream.end()
         for outbox in self._outboxes.values():
             outbox.fail()
@@ -153,7 +153,7 @@ class HttpSession(Transport):
             raise TransportClosed(_CLOSED)
 
     def note_change(self) -> None:
-        """Something arrived, or a response has taken a message or gone."""
+        """A message has arrived, or a response has read one or closed."""
         self._something_changed.set()
 
     async def _change(self) -> None:
@@ -166,7 +166,7 @@ class SessionsFull(Exception):
 
 
 class Sessions:
-    """All that are open. If there are too many, the one that was idle for longest makes room, if it was idle for long."""
+    """Open sessions. When there are too many, the longest idle one is closed, if it was idle long enough."""
 
     def __init__(
         self, most: int, least_idle_seconds: float = 600.0, monotonic: Callable[[], float] = time.monotonic

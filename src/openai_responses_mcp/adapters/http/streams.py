@@ -101,7 +101,7 @@ class Outbox(Channel):
         return self._messages[0].body if self._has_reply and self._last_number == 1 else None
 
     def sent(self, number: int) -> None:
-        """A reader has passed this message on."""
+        """The message was written to the client."""
         self.last_sent = max(self.last_sent, number)
         self._trim()
         self.wake()
@@ -117,7 +117,7 @@ class Outbox(Channel):
         return changed
 
     def wake(self) -> None:
-        """Let those who wait for a change look again."""
+        """Complete every pending `change`."""
         for waiting in list(self._waiting):
             if not waiting.done():
                 waiting.set_result(None)
@@ -142,7 +142,7 @@ async def _always() -> bool:
 
 
 class OutboxReader:
-    """A response that reads an outbox, for as long as its client is there. `on_read`: it has taken a message, or has gone."""
+    """Writes an outbox into a response while its client is connected. `on_read` follows each message and the end."""
 
     def __init__(self, receive: Receive, outbox: Outbox, on_read: Callable[[], object]) -> None:
         self.outbox = outbox
@@ -163,11 +163,11 @@ class OutboxReader:
 
     @property
     def is_gone(self) -> bool:
-        """The client has gone, or has come back on another connection."""
+        """The client has disconnected, or resumed on another connection."""
         return self._gone.done() or self.outbox.reader is not self
 
     async def wait(self, after: int, seconds: float | None) -> bool:
-        """Whether there is a message or the end; False when the time is over or the client has gone."""
+        """True if there is a message or the end. False after `seconds`, or if the client has gone."""
         while self.outbox.next_after(after) is None and not self.outbox.has_ended:
             changed = self.outbox.change()
             ends: set[asyncio.Future[None]] = {changed, self._gone}
@@ -234,5 +234,5 @@ def event(body: bytes, event_id: str | None = None) -> bytes:
 
 
 def priming_event(event_id: str) -> bytes:
-    """Lets a client come back that loses its connection before the first message."""
+    """With it, a client can resume even if it loses its connection before the first message."""
     return b"id: %b\ndata:\n\n" % event_id.encode()

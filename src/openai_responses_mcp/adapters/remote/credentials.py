@@ -1,7 +1,7 @@
-"""Logins at remote servers, at rest: one file for each URL, for its owner alone.
+"""Stored logins at remote servers: one file per URL, readable only by its owner.
 
-A login has its expiry with it, and where it can be renewed, so that another process can renew it without a browser.
-Only the holder of the lock renews: some servers take a refresh token once only.
+A login is stored with its expiry and its authorization server, so that another process can renew it without a browser.
+Only the holder of the lock renews, because some servers accept a refresh token only once.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _SECONDS_BETWEEN_TRIES = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SavedLogin:
-    """The parts are as the official client writes them. `expires_at` is in seconds of Unix, None where it never does."""
+    """In the formats of the official client. `expires_at` is Unix time, None if the token never expires."""
 
     tokens: dict[str, Any] = field(default_factory=dict)
     expires_at: float | None = None
@@ -63,7 +63,7 @@ class LoginFile:
         return self._path
 
     def read(self) -> SavedLogin:
-        """An empty one where there is none, or none that can be read."""
+        """Empty if there is no file that can be read."""
         try:
             with open(self._path, "rb") as opened:
                 content = json.loads(opened.read(_LARGEST_FILE))
@@ -120,10 +120,9 @@ Renew = Callable[[RemoteAddress, LoginFile, SavedLogin], Awaitable[SavedLogin]]
 
 
 class Credentials:
-    """Headers for requests: fixed ones, and the login in the file where there is one.
+    """Headers for requests: the fixed ones, and the stored login.
 
-    The login is renewed where it has expired. One that appears or changes in the file counts at once. Everything raises
-    `RemoteFault`.
+    An expired login is renewed, and a new one in the file is used at once. All methods raise `RemoteFault`.
     """
 
     def __init__(
@@ -134,7 +133,7 @@ class Credentials:
         self._file = file
         self._fixed = fixed or {}
         self._renewing = asyncio.Lock()
-        # A refresh token that does not count is not offered again.
+        # The access token of a login whose renewal was refused: it is not tried again.
         self._refused = ""
 
     async def headers(self) -> Mapping[str, str]:
@@ -146,7 +145,7 @@ class Credentials:
         return {**self._fixed, **found}
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
-        """New headers after the server refused these; empty if there are none."""
+        """New headers after the server refused these; empty if the login cannot be renewed."""
         if self._file is None:
             return {}
         found = await self._renewed(self._file, refused.get("authorization", "").removeprefix("Bearer "))

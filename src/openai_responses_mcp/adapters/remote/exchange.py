@@ -25,8 +25,8 @@ _LONGEST_ERROR_BYTES = 64 * 1024
 _SECONDS_FOR_ERROR = 5.0
 _LONGEST_DETAIL = 200
 
-# A call may take hours without a byte. Its connection is probed meanwhile, so that a machine or a network that vanishes
-# without a word ends the call after a minute. By name, because not every system has all of them.
+# A call may be silent for hours. These probes end it about a minute after the other machine or the network is gone.
+# Looked up by name, because not every system has all of them.
 _PROBES = {
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPALIVE": 30,  # the same, on macOS
@@ -37,7 +37,7 @@ _PROBES = {
 
 
 class Advice(NamedTuple):
-    """What a user can do where the server refuses: log in, or look at the variables of `--header-env`."""
+    """What a user can do if the server refuses: log in, or check the variables of `--header-env`."""
 
     login_command: str
     variables: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Exchange:
     ) -> AsyncIterator[httpx2.Response]:
         """The response, with its body still to be read. Raises `RemoteFault`, also for what breaks while it is read.
 
-        A call takes as long as it takes; with `silent_seconds` the server has to send something now and then.
+        A call has no time limit, but with `silent_seconds` the server must not be silent for longer.
         """
         sent, bounds = asyncio.Event(), httpx2.Timeout(_CONNECT_SECONDS, read=silent_seconds, write=_WRITE_SECONDS)
 
@@ -87,7 +87,7 @@ class Exchange:
                 on_sent()
 
         try:
-            self._client  # noqa: B018 -- made here, so that what is wrong with the certificates is said
+            self._client  # noqa: B018 -- created here to report certificates that cannot be read
         except OSError as exc:
             raise RemoteFault(f"The certificates of this machine cannot be read ({exc.strerror or exc})") from exc
         try:
@@ -150,7 +150,7 @@ class Exchange:
         return httpx2.AsyncClient(
             verify=self._tls(),
             limits=httpx2.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=20),
-            # No proxy stands between this machine and itself.
+            # Loopback needs no proxy.
             trust_env=not self.address.is_loopback,
             headers={"accept-encoding": "identity", "user-agent": "openai-responses-mcp-guard"},
         )
@@ -194,7 +194,7 @@ class Exchange:
 
 
 async def beginning_of(response: httpx2.Response) -> bytes:
-    """As much of an error's body as is looked at. Empty where it does not end in time."""
+    """The body of an error; empty if it is too long or does not end in time."""
     body = b""
     try:
         async with asyncio.timeout(_SECONDS_FOR_ERROR):

@@ -35,13 +35,13 @@ _INITIALIZE = (
     b'"clientInfo":{"name":"openai-responses-mcp guard","version":"1"}}}'
 )
 
-# Its errors may quote what a server has answered, and with it a token.
+# Its messages may quote a server's answer, and a token in it.
 logging.getLogger("mcp.client.auth").addHandler(logging.NullHandler())
 logging.getLogger("mcp.client.auth").propagate = False
 
 OpenPage = Callable[[str], Awaitable[None]]
 Callback = Callable[[], Awaitable[Mapping[str, str]]]
-"""Waits for the browser to come back: the parameters that it brings."""
+"""Waits until the browser returns, and gives the parameters of its request."""
 
 
 class _Storage:
@@ -62,7 +62,7 @@ class _Storage:
         self._save()
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Kept with the tokens: without them it is of no use."""
+        """Stored together with the tokens."""
 
     def _save(self) -> None:
         context = self.provider.context
@@ -89,7 +89,7 @@ def _provider(
     open_page: OpenPage | None = None,
     callback: Callback | None = None,
 ) -> OAuthClientProvider:
-    """Raises `ValidationError` for a login that is unfit."""
+    """Raises `ValidationError` for a login with invalid parts."""
     storage = _Storage(file, login)
 
     async def code() -> AuthorizationCodeResult:
@@ -108,11 +108,11 @@ def _provider(
 
 
 async def renew(address: RemoteAddress, file: LoginFile, login: SavedLogin) -> SavedLogin:
-    """The login after its refresh token was used; an empty one if it no longer counts. Raises `RemoteFault`."""
+    """The renewed login; empty if the refresh token was refused. Raises `RemoteFault`."""
     request = httpx2.Request("POST", address.url)
     try:
         provider = _provider(address.url, file, login)
-        # The official client takes every stored token for valid.
+        # The official client treats every stored token as valid.
         provider.context.token_expiry_time = 1.0
         async with _client(address) as client, aclosing(provider.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
@@ -170,7 +170,7 @@ def _client(address: RemoteAddress) -> httpx2.AsyncClient:
 
 
 async def _answer(client: httpx2.AsyncClient, request: httpx2.Request, *, is_read: bool = True) -> httpx2.Response:
-    """The response with its body, which is bounded. Tokens go over https alone, or stay on this machine."""
+    """The response with its body, up to a limit. Tokens are sent over https or to this machine only."""
     try:
         remote_address(str(request.url.copy_with(userinfo=b"", fragment=None)))
     except WrongAddress:

@@ -26,7 +26,7 @@ ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "appl
 _SECONDS_FOR_PING = 10.0
 _LONGEST_RETRY_SECONDS = 60.0
 _SHORTEST_RETRY_SECONDS = 0.01
-# A stream may be silent for long. One that is dead looks the same, so that it is opened again now and then.
+# A dead stream looks like a silent one, so a silent stream is opened again now and then.
 _LONGEST_SILENCE_SECONDS = 300.0
 _MOST_FAILED_RESUMPTIONS = 5
 
@@ -57,7 +57,7 @@ class Forgotten(Exception):
 
 
 class Inbox:
-    """Messages that have arrived and were not received yet. `change` is set whenever one comes or goes."""
+    """Messages that have arrived but were not received yet. `change` is set whenever one is added or taken."""
 
     def __init__(self, change: asyncio.Event) -> None:
         self.is_closed = False
@@ -75,7 +75,7 @@ class Inbox:
         return body
 
     async def put(self, body: bytes) -> None:
-        """Waits while too much has not been received: a server that floods has to wait too."""
+        """Waits while too many bytes are unreceived, which slows down a server that floods."""
         while self._bytes > MOST_ARRIVED_BYTES:
             self._change.clear()
             await self._change.wait()
@@ -89,7 +89,7 @@ class Inbox:
 
 
 class Replies:
-    """`on_reply` hears of each reply before it can be received."""
+    """`on_reply` is called with each reply before it can be received."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class Replies:
     async def _take(
         self, body: bytes, flight: Flight | None, response: "httpx2.Response", session: RemoteSession | None = None
     ) -> bool:
-        """Whether this is the reply to the request. Of a stream, everything is passed on."""
+        """True for the reply to the request. Every message of a stream is passed on."""
         message = read(body)
         session = session or (None if flight is None else flight.session)
         if isinstance(message, Request) and session is not None:
@@ -241,7 +241,7 @@ class Replies:
             yield response
 
     async def pause(self, reader: EventReader, failures: int) -> EventReader:
-        """A reader for the next response, which goes on where the last one has ended."""
+        """Wait, then make a reader that continues where the last response ended."""
         said = self._retry_seconds if reader.retry_seconds is None else reader.retry_seconds
         await asyncio.sleep(max(_SHORTEST_RETRY_SECONDS, min(said * 2 ** min(failures, 10), _LONGEST_RETRY_SECONDS)))
         following = EventReader(self._longest)

@@ -45,7 +45,7 @@ _LONGEST_SESSION_ID = 1024
 
 
 class RemoteServer(Transport, Channel):
-    """Made inside the running event loop. `tell` takes a line for people; `retry_seconds` is the first wait.
+    """Made inside the running event loop. `tell` shows a line to the user; `retry_seconds` is the first wait.
 
     A JSON reply has to end within `json_seconds` of its beginning.
     """

@@ -78,7 +78,7 @@ def remote_address(url: str) -> RemoteAddress:
 
 
 def is_loopback(host: str) -> bool:
-    """Also of an IPv6 address in brackets."""
+    """Takes IPv6 addresses with and without brackets."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
