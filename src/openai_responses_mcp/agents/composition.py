@@ -16,7 +16,7 @@ from openai_responses_mcp.agents.asking import TerminalApprover
 from openai_responses_mcp.agents.doctor import Diagnosis
 from openai_responses_mcp.agents.providers.settings import ModelList, ProviderName, chosen_provider, settings_from
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
-from openai_responses_mcp.agents.runs.book import AwaitDecisions, PausedRuns, RunBook
+from openai_responses_mcp.agents.runs.book import PausedRuns, RunBook
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
 from openai_responses_mcp.agents.runs.running import FinishRun, StartRun
@@ -137,7 +137,6 @@ def create_runner(
         RunnerParts(
             start=StartRun(engine, book, ledgers, finish),
             resume=ResumeRun(paused, approvals, log, book, finish),
-            wait=AwaitDecisions(book, approvals),
             approvals=approvals,
             audit=log,
             policies=stores.policies,

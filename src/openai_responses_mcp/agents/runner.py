@@ -11,7 +11,7 @@ from datetime import datetime
 
 from openai_responses_mcp.agents.asking import TerminalApprover
 from openai_responses_mcp.agents.doctor import AgentsStatus, Diagnosis, DoctorReport
-from openai_responses_mcp.agents.runs.book import AwaitDecisions, RunBook
+from openai_responses_mcp.agents.runs.book import RunBook, decided_requests
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
 from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult, RunSummary
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, AgentEngine, Resumption, Said
@@ -34,7 +34,6 @@ class RunnerParts:
 
     start: StartRun
     resume: ResumeRun
-    wait: AwaitDecisions
     approvals: ApprovalController
     audit: AuditLog
     policies: PolicyStore
@@ -181,7 +180,7 @@ class AgentRunner:
 
         Not decided in time: `AGENTS-E-APPROVAL-INVALID`.
         """
-        return await self._parts.wait.wait(run_id, timeout_seconds)
+        return await decided_requests(self._parts.book, self._parts.approvals, run_id, timeout_seconds)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Looking

@@ -118,29 +118,26 @@ def _summary(record: RunRecord) -> RunSummary:
 SECONDS_BETWEEN_LOOKS = 0.5
 
 
-class AwaitDecisions:
-    def __init__(self, book: RunBook, approvals: ApprovalController) -> None:
-        self._book = book
-        self._approvals = approvals
-
-    async def wait(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
-        """Wait until the newest pause is decided, and return its requests. A timeout is `AGENTS-E-APPROVAL-INVALID`."""
-        is_time = timeout_seconds is None or (type(timeout_seconds) in (int, float) and timeout_seconds >= 0)
-        require(is_time, "AGENTS-E-RUNNER-CONFIG", "timeout_seconds must be a number, 0 or greater")
-        await self._book.summary(run_id)
-        waiting = await self._approvals.pending(run_id)
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                while waiting:
-                    await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-                    waiting = await self._approvals.pending(run_id)
-        except TimeoutError:
-            raise AgentsError(
-                "AGENTS-E-APPROVAL-INVALID",
-                "No decision in time",
-                details={"reason": "timeout", "approval_ids": [request.approval_id for request in waiting]},
-            ) from None
-        return [record.request for record in await self._approvals.of_newest_pause(run_id)]
+async def decided_requests(
+    book: RunBook, approvals: ApprovalController, run_id: str, timeout_seconds: float | None
+) -> list[HumanApprovalRequest]:
+    """Wait until the newest pause is decided, and return its requests. A timeout is `AGENTS-E-APPROVAL-INVALID`."""
+    is_time = timeout_seconds is None or (type(timeout_seconds) in (int, float) and timeout_seconds >= 0)
+    require(is_time, "AGENTS-E-RUNNER-CONFIG", "timeout_seconds must be a number, 0 or greater")
+    await book.summary(run_id)
+    waiting = await approvals.pending(run_id)
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            while waiting:
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+                waiting = await approvals.pending(run_id)
+    except TimeoutError:
+        raise AgentsError(
+            "AGENTS-E-APPROVAL-INVALID",
+            "No decision in time",
+            details={"reason": "timeout", "approval_ids": [request.approval_id for request in waiting]},
+        ) from None
+    return [record.request for record in await approvals.of_newest_pause(run_id)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -199,7 +199,17 @@ class PausedAtHandoff(PausedRun):
         session.start = double
         session.usage_before = UsageStats(**saved["usage"])
         reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
-        _repeat(session, reply)
+        config: RunConfig = session.options["run_config"]
+        rest = config.model or double.model
+
+        def real_model() -> Model:
+            return rest if isinstance(rest, Model) else config.model_provider.get_model(rest)
+
+        repeated = RepeatedModel(reply, real_model)
+        if config.model is None:
+            double.model = repeated
+        else:
+            session.options["run_config"] = dataclasses.replace(config, model=repeated)
         return cls(session, list(saved["input"]), _turn(session.takeover, double, calls))
 
     def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
@@ -239,17 +249,3 @@ async def decided_state(session: Session, state: object) -> RunState[Any, Any]:
 
 def _turn(takeover: Takeover, double: Agent[Any], calls: Sequence[PlannedCall]) -> Turn:
     return Turn(takeover.original_of(double), tuple(calls), tuple(takeover.catalogue_of(double).descriptions))
-
-
-def _repeat(session: Session, reply: ModelResponse) -> None:
-    config: RunConfig = session.options["run_config"]
-    rest = config.model or session.start.model
-
-    def real_model() -> Model:
-        return rest if isinstance(rest, Model) else config.model_provider.get_model(rest)
-
-    repeated = RepeatedModel(reply, real_model)
-    if config.model is None:
-        session.start.model = repeated
-    else:
-        session.options["run_config"] = dataclasses.replace(config, model=repeated)

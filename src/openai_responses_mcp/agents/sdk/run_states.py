@@ -74,16 +74,13 @@ class SwappedResult(RunResult):
 
     def to_state(self) -> "RunState":
         if self.state is not None:
-            waiting = _as_ours(self.state, self.run_id, dict(self.state.decisions), self.standing)
-            waiting.call_ids, waiting.asked = self.state.call_ids, self._asked
-            return waiting
+            decisions = dict(self.state.decisions)
+            return _as_ours(self.state, self.run_id, decisions, self.standing, self.state.call_ids, self._asked)
         if self.sdk_result is None:
             raise AgentsError("AGENTS-E-RUNNER", "The run has no state that could go on")
         state: sdk.RunState[Any, Any] = self.sdk_result.to_state()  # type: ignore[attr-defined]
-        made = _as_ours(state, self.run_id if self.interruptions else "", {}, self.standing)
-        made.call_ids = [call_id_of(item) for item in getattr(self.sdk_result, "interruptions", ())]
-        made.asked = self._asked
-        return made
+        call_ids = [call_id_of(item) for item in getattr(self.sdk_result, "interruptions", ())]
+        return _as_ours(state, self.run_id if self.interruptions else "", {}, self.standing, call_ids, self._asked)
 
     @property
     def _asked(self) -> list[str]:
@@ -173,9 +170,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
                 decisions.pop(call_id, None)
         agents = {place: found for found, place in places_of_agents(initial_agent).items()}
         standing = {f"{agents[place]}/{tool}": one for (place, tool), one in kept.items() if place in agents}
-        made = _as_ours(state, ours.get("run_id", ""), decisions, standing)
-        made.call_ids, made.asked = call_ids, list(ours.get("asked", ()))
-        return made
+        return _as_ours(state, ours.get("run_id", ""), decisions, standing, call_ids, ours.get("asked", ()))
 
     @classmethod
     async def from_string(cls, initial_agent: Any, state_string: str, **options: Any) -> "RunState[Any, Any]":
@@ -188,10 +183,17 @@ class RunState(sdk.RunState[TContext, TAgent]):
         return await cls.from_json(initial_agent, state_json, **options)
 
 
-def _as_ours(state: sdk.RunState[Any, Any], run_id: str, decisions: Decisions, standing: Decisions) -> RunState:
+def _as_ours(
+    state: sdk.RunState[Any, Any],
+    run_id: str,
+    decisions: Decisions,
+    standing: Decisions,
+    call_ids: Sequence[str] = (),
+    asked: Sequence[str] = (),
+) -> RunState:
     made: RunState = object.__new__(RunState)
     made.__dict__.update(state.__dict__, run_id=run_id, decisions=decisions, standing=standing, written=None)
-    made.call_ids, made.asked = [], []
+    made.call_ids, made.asked = list(call_ids), list(asked)
     return made
 
 

@@ -80,7 +80,10 @@ class Session:
         while outcome is None and (result is None or self._needs_no_human(result)):
             try:
                 with translated(self.takeover.ledger, "AGENTS-E-STREAM" if self.is_streamed else "AGENTS-E-RUNNER"):
-                    carry_on = input if result is None else await self._approved(result)
+                    carry_on = input
+                    if result is not None:
+                        carry_on = result.to_state()
+                        await approve_all(carry_on, self.takeover)
                     if not self.is_streamed:
                         with _inside(self.takeover):
                             result = await runner_of_the_sdk().run(self.start, carry_on, **options)
@@ -108,11 +111,6 @@ class Session:
         """True if the SDK paused but no call waits for a human, as with hosted MCP calls."""
         ids = [self.takeover.ids.of_waiting(item) for item in result.interruptions]
         return bool(ids) and not any(self.takeover.ledger.is_waiting(call_id) for call_id in ids)
-
-    async def _approved(self, result: SdkResult | RunResultStreaming) -> RunState[Any, Any]:
-        state = result.to_state()
-        await approve_all(state, self.takeover)
-        return state
 
     def _outcome(self, result: SdkResult | RunResultStreaming) -> EngineOutcome:
         saved = None
@@ -259,10 +257,6 @@ _GUARDRAILS = (
     ToolOutputGuardrailTripwireTriggered,
 )
 _PLANNING = (UserError, ModelBehaviorError, ModelRefusalError, MaxTurnsExceeded)
-_CODES: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
-    (_GUARDRAILS, "AGENTS-E-GUARDRAIL-DENIED"),
-    (_PLANNING, "AGENTS-E-RUNNER"),
-)
 
 
 @contextmanager
@@ -274,9 +268,13 @@ def translated(ledger: RunLedger, otherwise: str) -> Iterator[None]:
     except (AgentsError, HandoffPause) as exc:
         failure = exc
     except Exception as exc:  # models and tools are foreign code and raise what they like
-        failure = _ours_inside(exc)
+        ours: BaseException | None = exc
+        while ours is not None and not isinstance(ours, AgentsError):
+            ours = ours.__cause__  # a tool may have raised an error of this library, which the SDK wrapped
+        failure = ours
         if failure is None:
-            code = next((code for kinds, code in _CODES if isinstance(exc, kinds)), otherwise)
+            code = "AGENTS-E-RUNNER" if isinstance(exc, _PLANNING) else otherwise
+            code = "AGENTS-E-GUARDRAIL-DENIED" if isinstance(exc, _GUARDRAILS) else code
             failure = AgentsError(code, f"{type(exc).__name__}: {exc}")
             failure.__cause__ = exc
     # A refusal that was turned into an answer for the model is still a refusal.
@@ -284,10 +282,3 @@ def translated(ledger: RunLedger, otherwise: str) -> Iterator[None]:
         raise ledger.refusal
     if failure is not None:
         raise failure
-
-
-def _ours_inside(exc: BaseException | None) -> AgentsError | None:
-    """An error of this library that a tool raised and the SDK wrapped."""
-    while exc is not None and not isinstance(exc, AgentsError):
-        exc = exc.__cause__
-    return exc
