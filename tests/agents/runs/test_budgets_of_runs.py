@@ -16,7 +16,7 @@ def look(number: int) -> ScriptedCall:
     return ScriptedCall("look", {"what": str(number)}, f"l-{number}")
 
 
-async def test_after_so_many_calls_a_human_is_asked_whether_to_go_on() -> None:
+async def test_a_used_up_budget_of_calls_asks_a_human() -> None:
     scene = Scene(look(1), look(2), look(3), look(4), look(5), "done")
     run = await scene.go(Extensions(max_tool_calls=2))
     assert scene.ran == ["look 1", "look 2"]
@@ -31,7 +31,7 @@ async def test_after_so_many_calls_a_human_is_asked_whether_to_go_on() -> None:
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
-async def test_a_no_to_a_budget_ends_the_run_and_one_for_the_model_asks_again() -> None:
+async def test_a_denied_budget_ends_the_run_unless_the_model_is_told() -> None:
     scene = Scene(look(1), look(2), look(3), "done")
     run = await scene.go(Extensions(max_tool_calls=1))
     await scene.runner.submit_approval(run.interruptions[0].approval_id, "deny", "come to an end", tell_model=True)
@@ -52,7 +52,7 @@ async def test_a_turn_is_counted_call_by_call() -> None:
     assert scene.ran == ["look 1", "look 2", "look 3"]
 
 
-async def test_after_so_many_tokens_a_human_is_asked_whether_to_go_on() -> None:
+async def test_a_used_up_budget_of_tokens_asks_a_human() -> None:
     scene = Scene(look(1), look(2), look(3), look(4), "done")
     run = await scene.go(Extensions(max_tokens=5))  # the model uses two each time
     assert scene.ran == ["look 1", "look 2"]

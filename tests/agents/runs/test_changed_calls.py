@@ -52,7 +52,7 @@ async def test_the_log_shows_the_change_and_the_call_that_ran() -> None:
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
-async def test_every_voice_hears_the_new_arguments() -> None:
+async def test_the_judge_sees_the_changed_arguments() -> None:
     scene = Scene([LOOK, PAY], "done")
     await changed(scene, {"amount": 3})
     assert [(one.tool_name, one.args, one.attempt) for one in scene.judge.requests] == [
@@ -70,7 +70,7 @@ def by_amount(agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> Ga
     return GateDecision("needs_human", 1, "a large sum") if amount > 10 else GateDecision("allow", 1, "")
 
 
-async def test_what_a_voice_refuses_then_does_not_run() -> None:
+async def test_changed_arguments_can_be_refused() -> None:
     scene = Scene(PAY, "never said", judge=SafetyAgent(by_amount))
     assert await code_of(changed(scene, {"amount": 500})) == "AGENTS-E-GATE-DENIED"
     assert scene.ran == []

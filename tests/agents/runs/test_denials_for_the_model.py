@@ -33,7 +33,7 @@ async def test_the_run_goes_on_and_the_output_is_the_refusal_with_the_comment() 
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
-async def test_without_it_a_denial_ends_the_run_as_before() -> None:
+async def test_a_denial_without_a_text_for_the_model_ends_the_run() -> None:
     scene = Scene([PAY, PAY_MORE], "never said")
     run = await scene.paused()
     first, second = run.interruptions
@@ -63,7 +63,7 @@ async def test_the_rest_of_the_turn_is_decided_again_and_what_was_approved_stays
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
-async def test_the_rest_of_the_turn_can_need_a_human_then() -> None:
+async def test_the_rest_of_the_turn_can_need_a_human_again() -> None:
     scene = Scene([LOOK, PAY, PAY_MORE], "done")
     run = await scene.paused()
     first, second = run.interruptions
@@ -99,7 +99,7 @@ async def streamed(scene: Scene, token: ResumeToken) -> list[RunEvent]:
     return await within(collected(scene.runner.run_stream(scene.agent, "", options)))
 
 
-async def test_the_humans_words_for_a_resume_that_waits_again_reach_the_model_later() -> None:
+async def test_a_human_response_reaches_the_model_after_a_second_pause() -> None:
     scene = Scene([LOOK, PAY], "done")
     run, token = await scene.decided("deny", tell_model=True)
     scene.judge.on("look", ASK)
@@ -116,7 +116,7 @@ async def test_a_denial_for_the_model_never_expires(clock: FakeClock) -> None:
     assert (await within(scene.runner.resume_run(run.run_id))).output_text == "then not"
 
 
-async def test_another_process_goes_on(sqlite_url: str) -> None:
+async def test_another_process_resumes_after_a_denial(sqlite_url: str) -> None:
     scene = Scene([LOOK, PAY], store=sqlite_url)
     run = await scene.paused()
     there = Scene("then not", store=sqlite_url)
@@ -132,7 +132,7 @@ async def test_another_process_goes_on(sqlite_url: str) -> None:
     ("decision", "more"),
     [("approve", {"tell_model": True}), ("deny", {"tell_model": "yes"}), ("deny", {"arguments": {"amount": 1}})],
 )
-async def test_what_makes_no_sense_decides_nothing(decision: str, more: dict[str, object]) -> None:
+async def test_a_decision_that_contradicts_itself_is_refused(decision: str, more: dict[str, object]) -> None:
     scene = Scene(PAY, "never said")
     run = await scene.paused()
     work = scene.runner.submit_approval(run.interruptions[0].approval_id, decision, **more)  # type: ignore[arg-type]

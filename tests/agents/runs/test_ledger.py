@@ -91,7 +91,7 @@ async def test_a_call_starts_only_as_it_was_judged(ledger: RunLedger, tool: Tool
     assert await code_of(ledger.starting("c1", tool, args)) == "AGENTS-E-GATE-DENIED"
 
 
-async def test_a_call_that_came_as_another_does_not_start_as_itself_afterwards(
+async def test_after_a_start_with_other_arguments_the_call_stays_refused(
     ledger: RunLedger, store: BreakableLogStore
 ) -> None:
     await ledger.judge(None, [CALL], [TOOL])
@@ -102,7 +102,7 @@ async def test_a_call_that_came_as_another_does_not_start_as_itself_afterwards(
     assert await events(store) == ["c1 decision allow", "c1 refused deny"]
 
 
-async def test_a_second_start_takes_nothing_from_the_first(ledger: RunLedger, store: BreakableLogStore) -> None:
+async def test_a_second_start_is_refused_and_the_first_goes_on(ledger: RunLedger, store: BreakableLogStore) -> None:
     await start(ledger)
     await code_of(ledger.starting("c1", TOOL, {"amount": 5}))
     await ledger.finished("c1", "paid")
@@ -133,7 +133,7 @@ async def test_a_call_that_is_refused_twice_is_recorded_once(ledger: RunLedger, 
     assert await events(store) == ["c1 refused deny"]
 
 
-async def test_a_refusal_that_cannot_be_recorded_is_one_all_the_same(store: BreakableLogStore) -> None:
+async def test_a_refusal_that_cannot_be_recorded_still_refuses(store: BreakableLogStore) -> None:
     ledger = ledger_on(store, FakeJudge(), mode="required")
     store.is_broken = True
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:
@@ -142,7 +142,9 @@ async def test_a_refusal_that_cannot_be_recorded_is_one_all_the_same(store: Brea
 
 
 @pytest.mark.parametrize("reported", ["finished", "suspended"])
-async def test_what_does_not_run_cannot_end(ledger: RunLedger, store: BreakableLogStore, reported: str) -> None:
+async def test_a_call_that_does_not_run_cannot_finish(
+    ledger: RunLedger, store: BreakableLogStore, reported: str
+) -> None:
     work = ledger.finished("c1", "paid") if reported == "finished" else ledger.suspend("c1")
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: A call that is unknown cannot"):
         await work
@@ -162,9 +164,7 @@ async def test_a_call_ends_once(ledger: RunLedger, store: BreakableLogStore) -> 
     assert (log.event, log.tool_name) == ("refused", "pay")
 
 
-async def test_what_came_of_a_call_is_recorded_and_shown_without_secrets(
-    ledger: RunLedger, store: BreakableLogStore
-) -> None:
+async def test_an_outcome_is_recorded_and_shown_without_secrets(ledger: RunLedger, store: BreakableLogStore) -> None:
     args = {"note": "with hunter2hunter2"}
     await ledger.judge(None, [PlannedCall("c1", TOOL, args)], [TOOL])
     await ledger.starting("c1", TOOL, args)
@@ -214,7 +214,7 @@ async def test_with_a_required_log_nothing_starts_unrecorded(store: BreakableLog
     assert await code_of(ledger.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 
-async def test_with_a_required_log_no_call_starts_beside_one_whose_records_were_not_taken(
+async def test_with_a_required_log_no_call_of_a_turn_starts_if_one_cannot_be_recorded(
     store: BreakableLogStore,
 ) -> None:
     ledger = ledger_on(store, FakeJudge(), mode="required")
@@ -479,7 +479,7 @@ async def test_a_suspended_call_is_taken_up_once_and_recorded_as_one(
     assert await events(store) == ["c1 decision allow", "c1 started started", "c1 refused deny", "c1 outcome completed"]
 
 
-async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(ledger: RunLedger) -> None:
+async def test_a_finished_call_is_known_after_a_pause_and_does_not_run_again(ledger: RunLedger) -> None:
     await start(ledger)
     await ledger.finished("c1", "paid")
     await ledger.offer_hosted(None, ToolDescription("web_search", "function"))
@@ -495,14 +495,14 @@ async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(ledger
     assert await code_of(resumed.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 
-async def test_a_paused_run_is_saved_in_words_that_later_versions_know(ledger: RunLedger, judge: FakeJudge) -> None:
+async def test_the_saved_form_of_a_pause_stays_the_same(ledger: RunLedger, judge: FakeJudge) -> None:
     saved = await paused(ledger, judge)
     assert [call["state"] for call in saved["calls"]] == ["held", "asked"]
     assert [call["permit"]["call_id"] for call in saved["calls"]] == ["c2", "c1"]
     assert [call["result"] for call in saved["calls"]] == [None, None]
 
 
-async def test_what_the_policy_denies_by_now_does_not_start_after_a_pause(judge: FakeJudge) -> None:
+async def test_a_call_that_the_policy_denies_meanwhile_does_not_start_after_a_pause(judge: FakeJudge) -> None:
     read = ToolDescription("files/read", "mcp")
     before = ledger_on(FakeExecutionLogStore(), judge)
     judge.on("files/read", ASK)

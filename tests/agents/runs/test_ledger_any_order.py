@@ -1,8 +1,8 @@
 """The ledger against a model of its promises, in any order of events.
 
-No order of events starts a call that was not decided, or a call of a turn in which another is undecided or refused, or a
-call twice, or as another than was decided, or one that a human refused. And the ledger keeps no call back that none of
-this speaks against. Between a pause and its end a human may refuse calls so that the model is told, and change others.
+No order of events starts a call that was not decided, that started before, that differs from what was decided, that a
+human denied, or whose turn has an undecided or refused call. Every other call starts. Between a pause and its end, a
+human may deny calls with a text for the model, and change others.
 """
 
 import asyncio

@@ -60,15 +60,15 @@ async def test_a_cancelled_run_has_failed(is_stream: bool) -> None:
 
 
 async def test_a_run_that_is_cancelled_after_it_paused_can_be_resumed() -> None:
-    told = asyncio.Event()
+    requested = asyncio.Event()
 
-    async def told_slowly(request: HumanApprovalRequest) -> None:
-        told.set()
+    async def never_returns(request: HumanApprovalRequest) -> None:
+        requested.set()
         await asyncio.Event().wait()
 
-    scene = Scene(PAY, "done", on_approval_requested=told_slowly)
+    scene = Scene(PAY, "done", on_approval_requested=never_returns)
     running = asyncio.create_task(scene.runner.run(scene.agent, "go"))
-    await within(told.wait())
+    await within(requested.wait())
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await within(running)

@@ -38,7 +38,7 @@ async def test_another_process_must_be_given_the_agent_and_nothing_is_spent_befo
     assert result.output_text == "all good"
 
 
-async def test_a_denied_run_resumes_into_a_refusal() -> None:
+async def test_resuming_a_denied_run_raises_the_denial() -> None:
     scene = Scene(PAY)
     paused, token = await scene.decided("deny", "too much")
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:

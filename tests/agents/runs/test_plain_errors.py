@@ -11,20 +11,20 @@ from tests.agents.fakes import collected, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 
-async def told(work: Any) -> str:
+async def error_of(work: Any) -> str:
     with pytest.raises(AgentsError) as caught:
         await within(work)
     assert caught.value.code == "AGENTS-E-RUNNER-CONFIG"
     return caught.value.message
 
 
-async def test_options_are_no_dict() -> None:
+async def test_options_in_a_dict_are_refused() -> None:
     scene, options = Scene("never said"), {"extensions": Extensions(require_human_approval=True)}
-    assert "RunOptions" in await told(scene.runner.run(scene.agent, "go", options))  # type: ignore[arg-type]
+    assert "RunOptions" in await error_of(scene.runner.run(scene.agent, "go", options))  # type: ignore[arg-type]
     stream = scene.runner.run_stream(scene.agent, "go", options)  # type: ignore[arg-type]
-    assert "RunOptions" in await told(collected(stream))
+    assert "RunOptions" in await error_of(collected(stream))
     work = scene.runner.resume_run("run_x", options=options)  # type: ignore[arg-type]
-    assert "RunOptions" in await told(work)
+    assert "RunOptions" in await error_of(work)
 
 
 @pytest.mark.parametrize(
@@ -35,19 +35,19 @@ async def test_options_are_no_dict() -> None:
         lambda: RunOptions(sdk=[("context", 1)]),  # type: ignore[arg-type]
     ],
 )
-def test_options_hold_what_they_should(make: Any) -> None:
+def test_options_of_the_wrong_type_are_refused(make: Any) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
         make()
 
 
-async def test_the_rules_of_a_run_are_not_given_again() -> None:
+async def test_a_resume_takes_no_extensions() -> None:
     scene = Scene(PAY)
     run = await scene.paused()
     options = RunOptions(extensions=Extensions(policy_profile="fast"))
-    assert "started with" in await told(scene.runner.resume_run(run.run_id, options=options))
+    assert "started with" in await error_of(scene.runner.resume_run(run.run_id, options=options))
 
 
-async def test_an_input_that_is_none_says_what_one_is() -> None:
+async def test_a_run_state_as_input_names_the_way_to_resume_it() -> None:
     class RunState:
         """As the SDK's, which code written for the SDK goes on with."""
 
@@ -61,7 +61,7 @@ async def test_an_input_that_is_none_says_what_one_is() -> None:
 # RunOptions(stream=True)
 
 
-async def test_a_run_that_is_streamed_gives_its_result_all_the_same() -> None:
+async def test_run_with_stream_returns_the_result() -> None:
     class OnlyStreams(ScriptedModel):
         async def get_response(self, *args: Any, **options: Any) -> Any:
             raise AssertionError("asked for the whole reply at once")

@@ -6,7 +6,7 @@ from tests.agents.fakes import code_of, within
 from tests.agents.scenes import Scene
 
 
-async def test_calls_asked_for_by_the_caller_need_no_model_and_pass_the_gate() -> None:
+async def test_requested_calls_need_no_model_and_pass_the_gate() -> None:
     scene = Scene()
     calls = (RequestedToolCall("look", {"what": "a"}), RequestedToolCall("look", {"what": "b"}))
     result = await scene.go(Extensions(tool_calls=calls))
@@ -17,7 +17,7 @@ async def test_calls_asked_for_by_the_caller_need_no_model_and_pass_the_gate() -
     assert len(scene.judge.requests) == 2
 
 
-async def test_a_handoff_can_be_asked_for_by_the_caller() -> None:
+async def test_a_handoff_can_be_requested() -> None:
     scene = Scene("second here")
     scene.agent.handoffs = [Agent(name="Second", model=scene.model)]
     result = await scene.go(Extensions(tool_calls=(RequestedToolCall("Second"),)))
@@ -25,7 +25,7 @@ async def test_a_handoff_can_be_asked_for_by_the_caller() -> None:
     assert [request.tool_name for request in scene.judge.requests] == ["Second"]
 
 
-async def test_a_call_asked_for_by_the_caller_can_wait_for_a_human_elsewhere(sqlite_url: str) -> None:
+async def test_a_requested_call_can_wait_for_a_human_elsewhere(sqlite_url: str) -> None:
     scene = Scene(store=sqlite_url)
     call = RequestedToolCall("pay", {"amount": 7})
     paused = await within(scene.runner.run(scene.agent, "", RunOptions(extensions=Extensions(tool_calls=(call,)))))
@@ -35,7 +35,7 @@ async def test_a_call_asked_for_by_the_caller_can_wait_for_a_human_elsewhere(sql
     assert (result.output_text, scene.ran, other.ran) == ("paid 7", [], ["pay 7"])
 
 
-async def test_a_call_of_a_tool_that_the_agent_has_not_is_refused() -> None:
+async def test_a_requested_call_of_an_unknown_tool_is_refused() -> None:
     scene = Scene()
     extensions = Extensions(tool_calls=(RequestedToolCall("fly"),))
     assert await code_of(scene.go(extensions)) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"

@@ -52,7 +52,7 @@ async def test_a_decision_that_comes_second_is_refused_also_when_the_run_has_gon
 
 
 @pytest.mark.parametrize("given", [{}, {"context": object()}, {"session": object()}, {"context": None}])
-async def test_what_is_missing_is_named_before_anything_is_used(
+async def test_missing_objects_are_named_before_the_token_is_used(
     scenes: tuple[Scene, Scene], given: dict[str, Any]
 ) -> None:
     first, second = scenes
@@ -98,7 +98,7 @@ async def test_a_context_is_never_stored(scenes: tuple[Scene, Scene], tmp_path: 
     assert hooks.seen == ["another"]
 
 
-async def test_where_the_run_was_started_nothing_has_to_be_given_again() -> None:
+async def test_the_process_that_started_the_run_needs_nothing_again() -> None:
     mine, hooks = object(), Contexts()
     scene = Scene(PAY, "all good")
     run = await paused(scene, context=mine, hooks=hooks)
@@ -106,7 +106,7 @@ async def test_where_the_run_was_started_nothing_has_to_be_given_again() -> None
     assert hooks.seen == [mine]
 
 
-async def test_what_is_given_again_counts_also_where_the_run_was_started() -> None:
+async def test_objects_passed_to_a_resume_replace_the_first_ones() -> None:
     scene, hooks = Scene(PAY, "all good"), Contexts()
     run = await paused(scene, context="old", hooks=hooks)
     token = await scene.runner.submit_approval(run.interruptions[0].approval_id, "approve")

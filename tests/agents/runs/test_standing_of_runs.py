@@ -24,7 +24,7 @@ async def allowed(scene: Scene, url: str, terms: StandingTerms) -> str:
     return str(run.run_id)
 
 
-async def test_what_is_allowed_for_the_session_holds_in_its_run_and_ends_with_it(sqlite_url: str) -> None:
+async def test_an_approval_for_the_session_ends_with_its_run(sqlite_url: str) -> None:
     scene = Scene(PAY, PAY_MORE, "done", store=sqlite_url)
     run_id = await allowed(scene, sqlite_url, StandingTerms(for_session=True))
     assert (await within(scene.runner.resume_run(run_id))).output_text == "done"
@@ -37,7 +37,7 @@ async def test_what_is_allowed_for_the_session_holds_in_its_run_and_ends_with_it
 
 
 @pytest.mark.parametrize("end", ["refused by the gate", "denied by a human"])
-async def test_a_session_that_ends_badly_ends_too(sqlite_url: str, end: str) -> None:
+async def test_standing_approvals_of_a_session_end_when_its_run_is_refused(sqlite_url: str, end: str) -> None:
     scene = Scene(PAY, ScriptedCall("look", {"what": "x"}, "l-1"), "never said", store=sqlite_url)
     run_id = await allowed(scene, sqlite_url, StandingTerms(for_session=True))
     scene.judge.on("look", DENY if end == "refused by the gate" else ASK)
@@ -51,7 +51,7 @@ async def test_a_session_that_ends_badly_ends_too(sqlite_url: str, end: str) -> 
     assert await open_desk_parts(sqlite_url).standing.list() == []
 
 
-async def test_it_does_not_answer_for_the_caller(sqlite_url: str) -> None:
+async def test_a_standing_approval_does_not_answer_for_the_caller(sqlite_url: str) -> None:
     scene = Scene(PAY, "done", PAY_MORE, store=sqlite_url)
     await within(scene.runner.resume_run(await allowed(scene, sqlite_url, StandingTerms(always=True))))
     again = await scene.go(Extensions(require_human_approval=True))
@@ -60,7 +60,7 @@ async def test_it_does_not_answer_for_the_caller(sqlite_url: str) -> None:
     ]
 
 
-async def test_a_result_is_not_lost_where_the_end_of_the_session_cannot_be_kept(
+async def test_a_result_is_returned_even_if_the_session_cannot_be_ended(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken(FakeStandingStore):
@@ -76,7 +76,7 @@ async def test_a_result_is_not_lost_where_the_end_of_the_session_cannot_be_kept(
     assert "could not be ended" in caplog.text
 
 
-async def test_one_that_was_written_into_the_store_by_hand_shows_in_the_log(sqlite_url: str) -> None:
+async def test_a_standing_approval_that_was_inserted_into_the_store_is_a_finding(sqlite_url: str) -> None:
     scene = Scene(PAY, PAY, "done", store=sqlite_url)
     await scene.paused()
     pay = scene.judge.requests[0].target_tool

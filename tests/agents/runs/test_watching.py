@@ -12,7 +12,7 @@ from tests.agents.fakes import DENY, FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 
-async def test_a_run_is_shown_as_it_stands() -> None:
+async def test_a_run_is_shown_with_its_status() -> None:
     scene = Scene(PAY, "all good")
     run = await scene.paused()
     shown = await scene.runner.get_run(run.run_id)
@@ -53,7 +53,7 @@ async def test_waiting_ends_when_the_whole_turn_is_decided() -> None:
     assert [(one.status, one.comment) for one in decided] == [("approved", "seen"), ("denied", "seen")]
 
 
-async def test_waiting_has_an_end() -> None:
+async def test_waiting_times_out() -> None:
     scene = Scene(PAY)
     run = await scene.paused()
     with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID") as caught:
@@ -62,7 +62,7 @@ async def test_waiting_has_an_end() -> None:
     assert caught.value.details == {"reason": "timeout", "approval_ids": [approval_id]}
 
 
-async def test_a_decision_that_is_there_is_not_waited_for() -> None:
+async def test_waiting_for_a_made_decision_returns_at_once() -> None:
     scene = Scene(PAY, "all good", "nothing to wait for")
     run, _ = await scene.decided()
     assert [one.status for one in await within(scene.runner.wait_for_decision(run.run_id, 0))] == ["approved"]
@@ -73,28 +73,28 @@ async def test_a_decision_that_is_there_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1, "5", True])
-async def test_a_time_that_is_none_is_refused(seconds: Any) -> None:
+async def test_a_timeout_that_is_no_number_is_refused(seconds: Any) -> None:
     assert await code_of(Scene().runner.wait_for_decision("run_x", seconds)) == "AGENTS-E-RUNNER-CONFIG"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Being told
+# Callbacks
 
 
 async def test_the_callback_gets_each_request(clock: FakeClock) -> None:
-    told: list[HumanApprovalRequest] = []
+    requests: list[HumanApprovalRequest] = []
     scene = Scene(
         [PAY, ScriptedCall("pay", {"amount": 6}, "p-2")],
-        on_approval_requested=told.append,
+        on_approval_requested=requests.append,
         clock=clock,
         resume_token_ttl_sec=60,
     )
     run = await scene.paused()
-    assert told == run.interruptions
-    await scene.runner.submit_approval(told[0].approval_id, "approve")
+    assert requests == run.interruptions
+    await scene.runner.submit_approval(requests[0].approval_id, "approve")
     clock.move(60)
     pending = await scene.runner.get_pending_approvals(run.run_id)
-    assert told[2:] == [one for one in pending if one.approval_id != told[1].approval_id]
+    assert requests[2:] == [one for one in pending if one.approval_id != requests[1].approval_id]
 
 
 async def test_the_callback_may_decide_at_once() -> None:

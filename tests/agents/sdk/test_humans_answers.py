@@ -26,7 +26,7 @@ IMAGE = ToolOutputImage(image_url="data:image/png;base64,AA==")
         ([{"type": "text", "text": "a"}, IMAGE], [ToolOutputText(text="note"), {"type": "text", "text": "a"}, IMAGE]),
     ],
 )
-def test_a_note_stands_before_any_output(output: object, noted: object) -> None:
+def test_a_note_comes_before_any_output(output: object, noted: object) -> None:
     assert with_note(output, "note", sdk.Agent(name="A")) == noted
     assert with_note(output, "note", None) == noted
 
@@ -107,7 +107,7 @@ async def test_a_refused_handoff_keeps_its_history_and_calls_no_hook() -> None:
     assert "A human refused this call: no" in said
 
 
-async def test_after_a_refused_handoff_another_one_goes_as_it_should() -> None:
+async def test_another_handoff_works_after_a_refused_one() -> None:
     scene = Transfer(ScriptedCall("transfer_to_other", {"title": "二"}))
     paused = await scene.paused()
     await scene.runner.submit_approval(paused.interruptions[0].approval_id, "deny", "no", tell_model=True)

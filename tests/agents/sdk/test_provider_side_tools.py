@@ -120,7 +120,7 @@ async def test_a_server_that_is_gone_at_resume_is_named_and_spends_nothing() -> 
 
 
 @pytest.mark.parametrize("config", [{}, {"include_server_in_tool_names": True}])
-async def test_two_servers_with_one_tool_name_are_told_apart_by_server(config: Any) -> None:
+async def test_two_servers_with_one_tool_name_are_distinguished(config: Any) -> None:
     judge = FakeJudge()
     one, two = FakeServer("one"), FakeServer("two")
     model = ScriptedModel(ScriptedCall("mcp_two__read_issue", {"number": 1}), "done")
@@ -187,26 +187,26 @@ async def test_a_hosted_mcp_server_must_be_in_scope_as_a_whole() -> None:
     assert (await within(runner.run(agent, "go", options))).output_text == "done"
 
 
-def asks_leave() -> McpApprovalRequest:
+def approval_request() -> McpApprovalRequest:
     return McpApprovalRequest(
         id="mcpr_1", arguments='{"page": "x"}', name="read", server_label="wiki", type="mcp_approval_request"
     )
 
 
-async def test_when_the_provider_asks_leave_the_gate_answers_not_the_callback() -> None:
+async def test_the_gate_answers_the_providers_approval_requests() -> None:
     judge = FakeJudge()
     judge.on("wiki/read", DENY)
-    agent = Agent(name="A", model=ScriptedModel(asks_leave()), tools=[hosted_server()])
+    agent = Agent(name="A", model=ScriptedModel(approval_request()), tools=[hosted_server()])
     assert await code_of(create_runner(safety_agent=judge).run(agent, "go")) == "AGENTS-E-GATE-DENIED"
     assert [request.args for request in judge.requests] == [{"page": "x"}]
 
 
-async def test_leave_for_the_provider_is_given_by_the_gate_or_by_a_human() -> None:
-    agent = Agent(name="A", model=ScriptedModel(asks_leave(), "done"), tools=[hosted_server()])
+async def test_the_providers_call_is_approved_by_the_gate_or_by_a_human() -> None:
+    agent = Agent(name="A", model=ScriptedModel(approval_request(), "done"), tools=[hosted_server()])
     options = RunOptions(extensions=Extensions(policy_profile="fast"))
     runner = create_runner(safety_agent=FakeJudge())
     assert (await within(runner.run(agent, "go", options))).output_text == "done"
-    agent = Agent(name="A", model=ScriptedModel(asks_leave(), "done"), tools=[hosted_server()])
+    agent = Agent(name="A", model=ScriptedModel(approval_request(), "done"), tools=[hosted_server()])
     runner = create_runner(safety_agent=FakeJudge())
     paused = await within(runner.run(agent, "go"))
     assert [one.tool_name for one in paused.interruptions] == ["wiki/read"]
@@ -215,8 +215,8 @@ async def test_leave_for_the_provider_is_given_by_the_gate_or_by_a_human() -> No
     assert result.tool_calls[0].output == "run by the provider"
 
 
-async def test_the_provider_hears_what_a_human_refused_and_its_calls_cannot_be_changed() -> None:
-    agent = Agent(name="A", model=ScriptedModel(asks_leave(), "then not"), tools=[hosted_server()])
+async def test_the_provider_gets_a_denial_and_its_calls_cannot_be_changed() -> None:
+    agent = Agent(name="A", model=ScriptedModel(approval_request(), "then not"), tools=[hosted_server()])
     runner = create_runner(safety_agent=FakeJudge())
     paused = await within(runner.run(agent, "go"))
     approval_id = paused.interruptions[0].approval_id

@@ -99,14 +99,14 @@ async def test_calls_that_the_caller_asks_for_find_tools_by_the_callers_context(
         await within(runner.run(agent, "", RunOptions(extensions=calls, sdk=guest)))
 
 
-async def test_a_tool_that_cannot_say_whether_it_is_there_is_a_named_error() -> None:
+async def test_a_failing_is_enabled_is_a_named_error() -> None:
     _, agent = spender([])
     calls = Extensions(tool_calls=(RequestedToolCall("spend", {"amount": 5}),))
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER: TypeError"):
         await within(create_runner(safety_agent=FakeJudge()).run(agent, "", RunOptions(extensions=calls)))
 
 
-async def test_the_model_hears_of_a_tool_that_fails_softly() -> None:
+async def test_the_model_gets_the_answer_of_a_tool_that_handles_its_failure() -> None:
     @tool
     def fail() -> str:
         """Fail."""
@@ -174,7 +174,7 @@ async def test_many_runs_of_one_agent_at_once_do_not_see_each_other() -> None:
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
-async def test_what_the_human_said_is_kept_when_no_model_is_left_to_hear_it() -> None:
+async def test_a_human_response_is_kept_if_no_model_is_asked_again() -> None:
     scene = Scene(PAY)
     scene.agent.tool_use_behavior = "stop_on_first_tool"
     paused = await scene.paused()

@@ -187,7 +187,7 @@ async def test_a_demand_of_an_agent_used_as_a_tool_holds_for_its_calls() -> None
     assert RAN == []
 
 
-async def test_what_no_rule_inside_speaks_against_passes() -> None:
+async def test_a_call_inside_passes_rules_that_do_not_match() -> None:
     fine = create_guardrails_template(["bomb"], ["bomb"], ["bomb"])
     inner = an_agent("Inner", LOOK, "inner done", guardrails=fine)
     assert await code_for(with_inner(inner)) == ""

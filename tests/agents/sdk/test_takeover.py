@@ -1,4 +1,4 @@
-"""Agents that are taken over: handoffs, runs inside runs, settings of the SDK, and replies that are said once more."""
+"""Agents that are taken over: handoffs, runs inside runs, settings of the SDK, and replayed replies."""
 
 import asyncio
 import copy
@@ -40,7 +40,7 @@ async def test_a_handoff_made_by_hand_leads_to_a_guarded_agent() -> None:
     assert [request.tool_name for request in judge.requests] == ["Somewhere"]
 
 
-async def test_a_reply_that_was_said_once_more_steps_aside_for_the_model() -> None:
+async def test_a_replayed_reply_is_given_once_and_then_the_model_is_asked() -> None:
     rest = ScriptedModel("from the model", "streamed")
     repeated = RepeatedModel(sdk.ModelResponse(output=[], usage=sdk.Usage(), response_id="before"), lambda: rest)
     assert (await repeated.get_response(None, "go", None, [])).response_id == "before"
@@ -115,7 +115,7 @@ class Why(BaseModel):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_second_handoff_of_a_turn_is_left_aside_for_good(stream: bool) -> None:
+async def test_a_second_handoff_of_a_turn_is_ignored(stream: bool) -> None:
     """The SDK makes the first of them. The other one must not be taken for one that comes later."""
 
     def asked(number: int) -> ScriptedCall:
