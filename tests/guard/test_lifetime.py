@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from openai_responses_mcp.guard.call_keeper import CallKeeper
-from openai_responses_mcp.guard.lifetime import UNUSABLE, Ends, Lifetime, watch_for_hang_up
+from openai_responses_mcp.guard.lifetime import UNUSABLE, Ends, live, watch_for_hang_up
 from openai_responses_mcp.guard.relay import Relay
 from tests.agents.fakes import within
 from tests.fakes import WAIT_SECONDS, FakeTransport
@@ -24,8 +24,10 @@ class Scene:
         loop = asyncio.get_running_loop()
         self.ends, self.failure = Ends(loop.create_future()), loop.create_future()
         self.said = ""
-        relay = Relay(self.client, self.server, self._never_loaded, self.notices.tell)
-        self.lifetime = Lifetime(relay, process, self.notices.tell, self.ends, self._failed, self._last_words)
+        self.relay = Relay(self.client, self.server, self._never_loaded, self.notices.tell)
+
+    async def live(self) -> int:
+        return await live(self.relay, self.process, self.notices.tell, self.ends, self._failed, self._last_words)
 
     async def _never_loaded(self, _: Relay) -> CallKeeper:
         raise AssertionError("no call is made here")
@@ -55,7 +57,7 @@ class Scene:
 @asynccontextmanager
 async def running(process: FakeProcess | None = None) -> AsyncIterator[tuple[Scene, "asyncio.Task[int]"]]:
     scene = Scene(process or FakeProcess())
-    run, output = asyncio.create_task(scene.lifetime.run()), asyncio.create_task(scene.end_of_output())
+    run, output = asyncio.create_task(scene.live()), asyncio.create_task(scene.end_of_output())
     await scene.passes()
     yield scene, run
     assert run.done()

@@ -12,7 +12,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,6 +56,7 @@ class ServerEntry:
     """With a URL: the values of `--header-env`."""
     secrets: tuple[str, ...] = ()
     """Values of headers that stand in the file itself."""
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -75,14 +76,9 @@ def entries_in(client: Client, text: str, project: str | None = None) -> list[Se
 
 
 def entries_of_folders(client: Client, text: str) -> list[tuple[str, ServerEntry]]:
-    """Raises `ValueError`."""
-    folders = folders_in(client.parse(text) if text.strip() else {})
+    """Claude Code keeps servers of single folders in the user's file. Raises `ValueError`."""
+    folders = _at(client.parse(text) if text.strip() else {}, ["projects"])
     return [(folder, entry) for folder in folders for entry in entries_in(client, text, folder)]
-
-
-def folders_in(data: JsonValue) -> list[str]:
-    """Claude Code keeps servers of single folders in the user's file."""
-    return list(_at(data, ["projects"]))
 
 
 def _at(data: JsonValue, keys: Sequence[str]) -> JsonObject:
@@ -103,8 +99,10 @@ def _entry(client: Client, keys: tuple[str, ...], value: JsonObject) -> ServerEn
         return ServerEntry(keys, None, (), None, is_disabled, Sentence("it has no command"))
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         return ServerEntry(keys, command, (), None, is_disabled, Sentence("its args are not a list of texts"))
-    taken_over = {name: one for name, one in _at(value, ["env"]).items() if name.startswith(_HEADER_VARIABLE)}
-    return ServerEntry(keys, command, tuple(args), None, is_disabled, secrets=_values_in(taken_over))
+    env = _at(value, ["env"])
+    taken_over = _values_in({name: one for name, one in env.items() if name.startswith(_HEADER_VARIABLE)})
+    filled = {name: str(one) for name, one in env.items()}
+    return ServerEntry(keys, command, tuple(args), None, is_disabled, secrets=taken_over, env=filled)
 
 
 def _values_in(headers: JsonObject) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ from openai_responses_mcp.guard.lifetime import (
     SECONDS_TO_BE_ASKED,
     UNUSABLE,
     Ends,
-    Lifetime,
     ServerProcess,
+    live,
     watch_for_hang_up,
 )
 from openai_responses_mcp.guard.relay import Relay
@@ -104,7 +104,7 @@ async def guard(
     staying = [asyncio.create_task(_stay(loading)), asyncio.create_task(tell_of_other_tools(relay, rules))]
     try:
         failure = partial(_failure_of, loading)
-        return await Lifetime(relay, side.process, lines.tell, ends, failure, side.last_words).run()
+        return await live(relay, side.process, lines.tell, ends, failure, side.last_words)
     finally:
         for task in staying:
             task.cancel()

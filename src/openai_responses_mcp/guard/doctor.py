@@ -23,10 +23,9 @@ from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import Sentence, language_of, linked
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_files import store_from
-from openai_responses_mcp.guard.client_files import ServerEntry, entries_in, folders_in
+from openai_responses_mcp.guard.client_files import ServerEntry, entries_in, entries_of_folders
 from openai_responses_mcp.guard.command_line import UsageError, parse
 from openai_responses_mcp.guard.servers import GuardOptions
 from openai_responses_mcp.guard.setup import CannotUsePolicy, check_servers, checked_policy, client_parser, parsed
@@ -104,39 +103,27 @@ def _found(
             try:
                 with open(file, encoding="utf-8-sig") as opened:
                     text = opened.read(_LARGEST_FILE)
-                data: JsonValue = client.parse(text) if text.strip() else {}
+                of_folders = [entry for _, entry in entries_of_folders(client, text)]
+                entries = [*entries_in(client, text), *of_folders]
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError, RecursionError) as exc:
-                yield (
-                    client,
-                    file,
-                    Sentence("cannot be read ({why})", why=getattr(exc, "strerror", None) or exc),
-                    None,
-                )
+                why = getattr(exc, "strerror", None) or exc
+                yield client, file, Sentence("cannot be read ({why})", why=why), None
                 continue
-            for project in (None, *folders_in(data)):
-                for entry in entries_in(client, text, project):
-                    guarded = _guarded(client, file, entry, _env_of(data, entry), environ)
-                    if guarded is not None:
-                        yield client, file, "", guarded
+            for entry in entries:
+                if guarded := _guarded(client, file, entry, environ):
+                    yield client, file, "", guarded
 
 
-def _env_of(data: JsonValue, entry: ServerEntry) -> Mapping[str, str]:
-    for key in (*entry.keys, "env"):
-        data = data.get(key) if isinstance(data, dict) else None
-    return {name: str(value) for name, value in data.items()} if isinstance(data, dict) else {}
-
-
-def _guarded(
-    client: Client, file: str, entry: ServerEntry, env: Mapping[str, str], environ: Mapping[str, str]
-) -> GuardedEntry | None:
+def _guarded(client: Client, file: str, entry: ServerEntry, environ: Mapping[str, str]) -> GuardedEntry | None:
     words = entry.words
     known = Entry(entry.name, words[0], words[1:], {}, ())
     if entry.is_disabled or maybe_guard(known) is None:
         return None
     filled = {
-        name: _FILLED_IN.sub(lambda found: environ.get(found[1], found[2] or ""), text) for name, text in env.items()
+        name: _FILLED_IN.sub(lambda found: environ.get(found[1], found[2] or ""), text)
+        for name, text in entry.env.items()
     }
     own = words[words.index("guard") + 1 :]
     return GuardedEntry(client, file, entry.name, words, own, {**environ, **filled})

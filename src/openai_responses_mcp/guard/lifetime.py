@@ -55,82 +55,62 @@ class Ends:
         self.stopped = stopped
 
 
-class Lifetime:
-    """`failure` returns only if no call can ever be decided, and says why. `last_words` are those of the server."""
+async def live(
+    relay: Relay,
+    process: ServerProcess,
+    tell: Callable[[str], object],
+    ends: Ends,
+    failure: Callable[[], Awaitable[str]],
+    last_words: Callable[[], Awaitable[str]],
+) -> int:
+    """Returns the exit code.
 
-    def __init__(
-        self,
-        relay: Relay,
-        process: ServerProcess,
-        tell: Callable[[str], object],
-        ends: Ends,
-        failure: Callable[[], Awaitable[str]],
-        last_words: Callable[[], Awaitable[str]],
-    ) -> None:
-        self._relay = relay
-        self._process = process
-        self._tell = tell
-        self._ends = ends
-        self._failure = failure
-        self._last_words = last_words
+    `failure` returns only if no call can ever be decided, and says why. `last_words` are those of the server.
+    """
 
-    async def run(self) -> int:
-        """Returns the exit code."""
-        reading = asyncio.create_task(self._relay.read_client())
-        answering = asyncio.create_task(self._relay.read_server())
-        exited = asyncio.create_task(self._process.ended())
-        hung_up = asyncio.create_task(self._ends.hung_up.wait())
-        left = asyncio.create_task(self._ends.left.wait())
-        failed = asyncio.create_task(self._tell_failure())
-        stopped = asyncio.create_task(_done(self._ends.stopped))
-        tasks = (reading, answering, exited, hung_up, left, failed, stopped)
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if (reading.done() or left.done()) and not (exited.done() or hung_up.done() or self._ends.stopped.done()):
-            await self._pass_the_rest_on(reading)
-        others = (reading, hung_up, left, failed, stopped)
-        has_ended_alone = not any(task.done() for task in others)
-        code = await self._process.end()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(answering, _SECONDS_TO_WRITE)
-        if has_ended_alone:
-            await self._be_asked(*others)
-        reason = words_for_end(code, await self._last_words())
-        if failed.done():
-            code, reason = UNUSABLE, failed.result()
-        if self._ends.stopped.done():
-            code, reason = self._ends.stopped.result(), "The guard was stopped by a signal"
-        await self._relay.finish(reason)
-        with suppress(TimeoutError, TransportClosed):
-            await asyncio.wait_for(self._relay.client.transport.flush(), _SECONDS_TO_WRITE)
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        return code or 0
-
-    async def _be_asked(self, *others: "asyncio.Task[Any]") -> None:
-        """A server that ends at once may have done so before the client has sent anything."""
-        asked = asyncio.create_task(self._relay.was_asked.wait())
-        await asyncio.wait({asked, *others}, timeout=SECONDS_TO_BE_ASKED, return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
-
-    async def _pass_the_rest_on(self, reading: "asyncio.Task[None]") -> None:
-        """The client sends nothing more, and may still wait for answers to what it has sent."""
-        if await self._relay.passed_on(reading, self._patience_seconds):
-            with suppress(TimeoutError, TransportClosed):
-                await asyncio.wait_for(self._relay.server.transport.flush(), _SECONDS_TO_WRITE)
-
-    def _patience_seconds(self) -> float:
-        """Not a constant: it may be noticed only after the last message that the client is gone."""
-        return _PATIENCE_SECONDS if self._ends.left.is_set() else _PATIENCE_WITH_A_FILE
-
-    async def _tell_failure(self) -> str:
-        reason = await self._failure()
-        self._tell(reason)
+    async def told_failure() -> str:
+        reason = await failure()
+        tell(reason)
         return reason
 
+    def patience_seconds() -> float:
+        """Not a constant: it may be noticed only after the last message that the client is gone."""
+        return _PATIENCE_SECONDS if ends.left.is_set() else _PATIENCE_WITH_A_FILE
 
-async def _done(future: "asyncio.Future[int]") -> int:
-    return await future
+    reading = asyncio.create_task(relay.read_client())
+    answering = asyncio.create_task(relay.read_server())
+    exited = asyncio.create_task(process.ended())
+    hung_up, left = asyncio.create_task(ends.hung_up.wait()), asyncio.create_task(ends.left.wait())
+    failed = asyncio.create_task(told_failure())
+    tasks = (reading, answering, exited, hung_up, left, failed)
+    await asyncio.wait((*tasks, ends.stopped), return_when=asyncio.FIRST_COMPLETED)
+    # A client that sends nothing more may still wait for answers to what it has sent.
+    may_wait = (reading.done() or left.done()) and not (exited.done() or hung_up.done() or ends.stopped.done())
+    if may_wait and await relay.passed_on(reading, patience_seconds):
+        with suppress(TimeoutError, TransportClosed):
+            await asyncio.wait_for(relay.server.transport.flush(), _SECONDS_TO_WRITE)
+    others: tuple[asyncio.Future[Any], ...] = (reading, hung_up, left, failed, ends.stopped)
+    has_ended_alone = not any(one.done() for one in others)
+    code = await process.end()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(answering, _SECONDS_TO_WRITE)
+    if has_ended_alone:
+        # A server that ends at once may have done so before the client has sent anything.
+        asked = asyncio.create_task(relay.was_asked.wait())
+        await asyncio.wait({asked, *others}, timeout=SECONDS_TO_BE_ASKED, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+    reason = words_for_end(code, await last_words())
+    if failed.done():
+        code, reason = UNUSABLE, failed.result()
+    if ends.stopped.done():
+        code, reason = ends.stopped.result(), "The guard was stopped by a signal"
+    await relay.finish(reason)
+    with suppress(TimeoutError, TransportClosed):
+        await asyncio.wait_for(relay.client.transport.flush(), _SECONDS_TO_WRITE)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    return code or 0
 
 
 def watch_for_hang_up(descriptor: int, tell: Callable[[], object]) -> None:
