@@ -143,7 +143,7 @@ def test_every_client_is_guarded_in_the_users_own_file_and_undone(
     assert path.read_text() == before
 
 
-def test_comments_order_and_mode_of_a_file_stay(machine: Machine) -> None:
+def test_comments_order_and_mode_of_a_file_stay_and_undo_gives_it_back(machine: Machine) -> None:
     machine.setup("--yes")
     text = machine.cursor.read_text()
     assert "// what I use every day" in text
@@ -156,10 +156,6 @@ def test_comments_order_and_mode_of_a_file_stay(machine: Machine) -> None:
     backups = list((machine.home / "state/openai-responses-mcp/backups").iterdir())
     assert len(backups) == 2
     assert {stat.S_IMODE(one.stat().st_mode) for one in backups} == {0o600}
-
-
-def test_undo_gives_the_files_back_as_they_were(machine: Machine) -> None:
-    machine.setup("--yes")
     said = machine.setup("--undo", "--yes")
     assert (machine.cursor.read_text(), machine.codex.read_text()) == (CURSOR, CODEX)
     assert "No longer guarded: files, git, bare, remote" in said
@@ -254,17 +250,6 @@ def test_a_guard_with_another_policy_is_undone_also_where_the_file_has_changed_s
     assert machine.servers()["remote"] == {"url": "https://mcp.example/mcp"}
 
 
-def test_a_header_in_the_file_is_not_shown_when_the_policy_changes(machine: Machine) -> None:
-    secret = "plain secret of mine"
-    machine.cursor.write_text(
-        json.dumps({"mcpServers": {"x": {"url": "https://a.example/mcp", "headers": {"A": secret}}}})
-    )
-    machine.setup("cursor", "--yes")
-    said = machine.setup("cursor", "--policy", machine.policy("rules.yaml"), "--yes")
-    assert "rules.yaml" in said
-    assert secret not in said
-
-
 def test_a_policy_that_no_guard_could_read_is_not_written_anywhere(machine: Machine) -> None:
     before = machine.cursor.read_text()
     (machine.home / "broken.yaml").write_text("version: 1\nrulez: []\n")
@@ -313,11 +298,12 @@ def test_a_guard_that_was_written_or_changed_by_hand_is_named_where_it_lacks_the
     assert f"Left alone: c in {machine.home / '.claude.json'}: {why}" in said
 
 
-def test_a_file_that_cannot_be_read_is_named(machine: Machine) -> None:
-    machine.cursor.write_text("{ nothing")
+@pytest.mark.parametrize("text", ["{ nothing", " " * (16 * 1024 * 1024 + 1)], ids=["broken", "too large"])
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_guarded(machine: Machine, text: str) -> None:
+    machine.cursor.write_text(text)
     said = machine.setup("--yes")
     assert f"{machine.cursor}: it cannot be read" in said
-    assert machine.cursor.read_text() == "{ nothing"
+    assert machine.cursor.read_text() == text
     assert "guard" in machine.codex.read_text()
 
 
@@ -401,6 +387,10 @@ def test_an_entry_with_a_url_gets_the_guard_and_its_headers_stay_in_the_file(mac
     assert codex["literal"] == tomllib.loads(REMOTE_CODEX)["mcp_servers"]["literal"]
     assert codex["odd"]["bearer_token_env_var"] == 5
     assert "Nothing to change." in machine.setup("--yes")
+    # The header's value is not shown either when the policy changes or when all is undone.
+    said = machine.setup("--policy", machine.policy("rules.yaml"), "--yes")
+    assert "rules.yaml" in said
+    assert "plain secret of mine" not in said
     said = machine.setup("--undo", "--yes")
     assert "plain secret of mine" not in said
     assert (machine.cursor.read_text(), machine.codex.read_text()) == (REMOTE, REMOTE_CODEX)
@@ -570,11 +560,6 @@ def test_an_entry_with_a_url_that_was_written_otherwise_stays(machine: Machine) 
     machine.codex.write_text(other)
     assert "it has changed since" in machine.setup("codex", "--undo", "--yes")
     assert machine.codex.read_text() == other
-
-
-def test_a_file_that_is_too_large_is_named(machine: Machine) -> None:
-    machine.cursor.write_text(" " * (16 * 1024 * 1024 + 1))
-    assert f"{machine.cursor}: it cannot be read" in machine.setup("cursor", "--yes")
 
 
 def test_a_client_starts_what_is_installed_and_never_what_uvx_throws_away(tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         for line, change, reason in (
             ('reason: str = ""', "another text", "only a refusal has a reason to look at"),
             (
-                'return "desk" if self._asked_at == "desk" else self._ways.way_for(params)',
+                'way = "desk" if asked_at == "desk" else self._ways.way_for(question.params)',
                 "another text",
                 "whatever is none of the other ways is the desk",
             ),
