@@ -9,9 +9,7 @@ from openai_responses_mcp.commands.showing import (
     MOST_RENDERED,
     Showing,
     footer,
-    with_kinds_of_dates,
-    with_labels,
-    with_titles,
+    for_a_terminal,
 )
 from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
@@ -37,50 +35,47 @@ def test_the_footer_can_be_read(answer: Answer, is_remembered: bool, output: str
     assert footer(answer, is_remembered=is_remembered) == output
 
 
-def cited(*pairs: tuple[str, str | None]) -> list[Citation]:
-    return [Citation(url, "2026-11-16", title) for url, title in pairs]
+def cited(*pairs: tuple[str, str | None]) -> Answer:
+    return replace(ANSWER, citations=tuple(Citation(url, "2026-11-16", title) for url, title in pairs))
 
 
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("- https://a.org (2026-11-16)", "- [A\\, the \\*first\\*](<https://a.org>) (2026-11-16)"),
-        ("- <https://a.org> (2026-11-16)", "- [A\\, the \\*first\\*](<https://a.org>) (2026-11-16)"),
-        ("- https://a.org/b (2026-11-16)", "- [B](<https://a.org/b>) (2026-11-16)"),
-        ("- [mine](https://a.org) (2026-11-16)", "- [mine](https://a.org) (2026-11-16)"),
-        ("- https://a.org/longer (2026-11-16)", "- https://a.org/longer (2026-11-16)"),
-        ("- https://other.org (2026-11-16)", "- https://other.org (2026-11-16)"),
-        ("- oai-weather (2026-11-16)", "- oai-weather (2026-11-16)"),
-        ("- https://e.org/?q=<x> (2026-11-16)", "- [E](<https://e.org/?q=%3Cx%3E>) (2026-11-16)"),
+        ("- https://a.org", "- [A\\, the \\*first\\*](<https://a.org>)"),
+        ("- <https://a.org>", "- [A\\, the \\*first\\*](<https://a.org>)"),
+        ("- https://a.org/b", "- [B](<https://a.org/b>)"),
+        ("- [mine](https://a.org)", "- [mine](https://a.org)"),
+        ("- https://a.org/longer", "- https://a.org/longer"),
+        ("- https://other.org", "- https://other.org"),
+        ("- oai-weather", "- oai-weather"),
+        ("- https://e.org/?q=<x>", "- [E](<https://e.org/?q=%3Cx%3E>)"),
     ],
 )
 def test_sources_are_links_with_their_titles(line: str, shown: str) -> None:
-    citations = cited(
+    answer = cited(
         ("https://a.org", "A, the *first*"),
         ("https://a.org/b", "B"),
         ("oai-weather", "api"),
         ("https://e.org/?q=<x>", "E"),
         ("https://other.org", None),
     )
-    assert with_titles(f"See https://a.org\n\nSources:\n{line}", citations) == f"See https://a.org\n\nSources:\n{shown}"
+    before = "See https://a.org\n\nSources:\n"
+    for has_links, expected in ((True, shown), (False, line)):
+        text = for_a_terminal(f"{before}{line} (2026-11-16)", answer, str, has_links=has_links)
+        assert text == f"{before}{expected} (read on 2026-11-16)"
 
 
 def test_our_own_words_around_an_answer_are_japanese_for_a_japanese_reader() -> None:
     say = speaking({"LANG": "ja_JP.UTF-8"})
-    answer = replace(ANSWER, citations=tuple(cited(("https://a.org", "A"))), incomplete_reason="max_output_tokens")
+    answer = replace(cited(("https://a.org", "A")), incomplete_reason="max_output_tokens")
     text = "[Incomplete: max_output_tokens] Sources: none yet.\n\nSources:\n- https://a.org (2026-11-16)"
-    dated = with_kinds_of_dates(text, answer.citations, say)
-    assert with_labels(dated, answer, say) == (
+    assert for_a_terminal(text, answer, say, has_links=False) == (
         "[未完: max_output_tokens] Sources: none yet.\n\n出典:\n- https://a.org (2026-11-16 閲覧)"
     )
     assert footer(answer, say, is_remembered=True) == "検索 1 回 · 723 トークン · 続けるには --continue"
-    assert with_labels("## Sources:\n- x", ANSWER, say) == "## Sources:\n- x"
-    assert with_labels("Because.", ANSWER, say) == "Because."
-
-
-def test_a_text_without_sources_stays_as_it_is() -> None:
-    text = "\u3000Only https://a.org here.\n"
-    assert with_titles(text, cited(("https://a.org", "A"))) == text
+    for text in ("## Sources:\n- x", "Because.", "\u3000Only https://a.org here.\n"):
+        assert for_a_terminal(text, cited(("https://a.org", "A")), say, has_links=True) == text
 
 
 def test_the_date_of_a_source_says_what_it_is() -> None:
@@ -97,8 +92,8 @@ def test_the_date_of_a_source_says_what_it_is() -> None:
         "- https://other.org (2026-11-16)",
     ]
     text = "\n".join(["On (2026-11-16).", "", "Sources:", *lines, shown[-1]])
-    assert with_kinds_of_dates(text, citations) == "\n".join(["On (2026-11-16).", "", "Sources:", *shown])
-    assert with_kinds_of_dates("No sources.\n", citations) == "No sources.\n"
+    answer = replace(ANSWER, citations=citations)
+    assert for_a_terminal(text, answer, str, has_links=False) == "\n".join(["On (2026-11-16).", "", "Sources:", *shown])
 
 
 class FakeTerminal(io.StringIO):

@@ -21,7 +21,7 @@ from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.commands.words import Say, speaking
 from openai_responses_mcp.domain.citations import split_sources
 from openai_responses_mcp.domain.errors import AnsweringError, KeyMissing, PreviousResponseLost
-from openai_responses_mcp.domain.models import Answer, Citation, Progress, ProgressListener
+from openai_responses_mcp.domain.models import Answer, Progress, ProgressListener
 from openai_responses_mcp.domain.texts import Sentence, harmless, harmless_json, one_line, visible
 from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import Tool
@@ -90,9 +90,9 @@ class Showing:
             return _json_of(tool_result(self._tool, answer)["structuredContent"])
         if not sys.stdout.isatty():
             return harmless(answer.text) + "\n"
-        text = with_kinds_of_dates(visible(answer.text), answer.citations, self.say)
+        text = visible(answer.text)
         is_rendered = self.is_rendered and len(text) <= MOST_RENDERED
-        text = with_labels(with_titles(text, answer.citations) if is_rendered else text, answer, self.say)
+        text = for_a_terminal(text, answer, self.say, has_links=is_rendered)
         return self.render(text, shutil.get_terminal_size().columns) if is_rendered else text + "\n"
 
 
@@ -108,39 +108,31 @@ def footer(answer: Answer, say: Say = str, *, is_remembered: bool) -> str:
     return " · ".join(map(say, facts))
 
 
-def with_labels(text: str, answer: Answer, say: Say) -> str:
-    """The text with our own labels around the answer translated."""
+def for_a_terminal(text: str, answer: Answer, say: Say, *, has_links: bool) -> str:
+    """The text with our own labels translated, and in its last section sources as Markdown links with their titles.
+
+    The date of a source says whether it was published or read on that day.
+    """
     incomplete = Sentence("[Incomplete: {reason}] ", reason=answer.incomplete_reason)
     if answer.incomplete_reason is not None and text.startswith(incomplete):
         text = say(incomplete) + text.removeprefix(incomplete)
     body, section = split_sources(text)
-    heading = Sentence("Sources:")
-    if not section or not f"\n{body}".endswith(f"\n{heading}"):
+    if not section:
         return text
-    return "\n".join([body.removesuffix(heading) + say(heading), *section])
-
-
-def with_kinds_of_dates(text: str, citations: Sequence[Citation], say: Say = str) -> str:
-    """The text, in which each date of a source says whether it was published or read on that day."""
-    body, section = split_sources(text)
+    heading = Sentence("Sources:")
+    if f"\n{body}".endswith(f"\n{heading}"):
+        body = body.removesuffix(heading) + say(heading)
+    titles = {citation.url: citation.title for citation in answer.citations if citation.title}
     lines = []
     for line in section:
-        # The longest first: one address may be the beginning of another.
-        cited = sorted((one for one in citations if one.url in line), key=lambda one: len(one.url))
+        # The longest last: one address may be the beginning of another.
+        cited = sorted((one for one in answer.citations if one.url in line), key=lambda one: len(one.url))
         if cited:
             day, is_published = cited[-1].published_at, cited[-1].date_kind == "published"
             said = Sentence("published {day}", day=day) if is_published else Sentence("read on {day}", day=day)
             line = line.replace(f"({day})", f"({say(said)})")
-        lines.append(line)
-    return "\n".join([body, *lines]) if lines else text
-
-
-def with_titles(text: str, citations: Sequence[Citation]) -> str:
-    """The text with its sources as Markdown links with their titles."""
-    body, section = split_sources(text)
-    titles = {citation.url: citation.title for citation in citations if citation.title}
-    lines = [_with_title(line, titles) for line in section]
-    return "\n".join([body, *lines]) if lines else text
+        lines.append(_with_title(line, titles) if has_links else line)
+    return "\n".join([body, *lines])
 
 
 def _with_title(line: str, titles: Mapping[str, str]) -> str:
