@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from openai_responses_mcp.commands.usage import parse
 from openai_responses_mcp.commands.serve_http import checked_tokens, http_options, http_settings
+from openai_responses_mcp.commands.usage import parse
 from openai_responses_mcp.gate.sql.database_urls import understood
 
 DIST = Path(__file__).parents[2] / "config" / "dist"

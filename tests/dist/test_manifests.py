@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,15 +12,15 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.commands.doctor.clients import CLIENTS
 from openai_responses_mcp.commands.doctor.entries import examine_file
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import OpenAISettings, Settings
-from tests.tools.dist.manifests import files, stale
 from tests.fakes import SLOW_SECONDS
+from tests.tools.dist.manifests import files, stale
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -49,8 +48,6 @@ def test_no_other_file_lies_among_them() -> None:
     assert tracked - {path for path in tracked if "__pycache__" in path} == {
         path for path in FILES if path.startswith("config/dist/")
     } | {"config/dist/README.md"}
-
-
 
 
 # Versions
@@ -116,8 +113,6 @@ def test_the_doctor_finds_nothing_wrong_with_an_entry(client: str) -> None:
     assert [finding.level for finding in findings] == ["ok"]
 
 
-
-
 def test_the_file_of_the_bundle_starts_the_server() -> None:
     command = [sys.executable, str(ROOT / "config" / "dist" / "mcpb" / "server.py"), "--version"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SLOW_SECONDS, check=True)
@@ -141,8 +136,6 @@ def test_an_install_link_holds_what_the_documentation_says_of_cursor(line: int) 
     assert entry["env"] == shown["mcpServers"]["openai-responses"]["env"]
     assert (entry["command"], entry["args"]) == ("uvx", ["openai-responses-mcp", "--stdio"])
     assert (link.scheme, link.netloc) in (("cursor", "anysphere.cursor-deeplink"), ("https", "cursor.com"))
-
-
 
 
 # Variables
@@ -193,8 +186,6 @@ def test_the_bundle_names_the_tools_that_are_on() -> None:
 
 def test_the_registry_would_take_the_entry() -> None:
     REGISTRY.validate(SERVER)
-
-
 
 
 # The container image

@@ -1,10 +1,9 @@
-"""Every command of the pages runs as it stands: in an empty home, with the repository's address on a local clone.
+"""Every command of the pages runs as it is written: in an empty home, with the repository's address on a local clone.
 
-The blocks of a page (`sh`, and what stands behind `$ ` in `console`) are one script, as a reader would go through them.
-Not run are blocks below `<!-- not run: why -->`, and lines with a word in capitals, such as APPROVAL, which stands for
-something of the reader's own. A YAML or JSON block is saved as the file that is named right before it. Clients, `npx` and
-the API are played; everything else is real: uv, pip, git, and what they install. The page about the guard is a day with
-decisions in between, which `test_guard_page.py` plays, in both languages.
+The blocks of a page (`sh`, and lines with `$ ` in `console`) are one script, in order. Two things are left out: blocks below
+`<!-- not run: why -->`, and lines with a word in capitals, such as APPROVAL, which the reader replaces. A YAML or JSON block
+is saved as the file that is named right before it. Clients, `npx` and the API are stand-ins; uv, pip, git and what they
+install are real. `test_guard_page.py` plays the page about the guard, because it needs decisions between the commands.
 """
 
 import os
@@ -64,7 +63,7 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def script_of(page: str, port: int) -> str:
-    """Who reads a page without an install line has come from the README."""
+    """A reader of a page without an install line has installed it with the README."""
     lines = [] if INSTALL.search(page) else [f'uv tool install "{COMING_FROM_README}"']
     for number, block in enumerate(blocks_of(page), start=1):
         if not block.is_left_out:
@@ -81,15 +80,15 @@ def _commands(block: Block, port: int) -> list[str]:
         )
     if block.language == "console":
         text = "".join(line.removeprefix("$ ") for line in text.splitlines(keepends=True) if line.startswith("$ "))
-    # A command may go on in the next line.
+    # A backslash continues a command on the next line.
     commands = re.sub(r"\\\n\s*", "", text).splitlines()
-    return [f"until_up {line}" if _SERVES.match(line) else line for line in commands if not _is_of_the_reader(line)]
+    return [f"until_up {line}" if _SERVES.match(line) else line for line in commands if not _has_a_placeholder(line)]
 
 
-def _is_of_the_reader(line: str) -> bool:
+def _has_a_placeholder(line: str) -> bool:
     try:
         words = shlex.split(line, comments=True)
-    except ValueError:  # A text in quotes that goes on in the next line.
+    except ValueError:  # Quoted text that continues on the next line.
         return False
     return any(_OWN.fullmatch(word) for word in words)
 
@@ -115,7 +114,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of uv and pip, for all pages: only the first one downloads."""
+    """Shared by all pages, so that only the first one downloads."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -128,7 +127,7 @@ def home(tmp_path: Path, repository: Path) -> Path:
     for client in CLIENTS:
         _write_program(programs / client, str(HERE / "client_stand_in.py"), client)
     _write_program(programs / "until_up", str(HERE / "until_up.py"))
-    # What `npx -y @modelcontextprotocol/server-filesystem FOLDER` would start.
+    # In place of `npx -y @modelcontextprotocol/server-filesystem FOLDER`.
     npx = programs / "npx"
     npx.write_text(f'#!/bin/sh\nexec {sys.executable} {DOCS / "examples" / "files_server.py"} "$3"\n')
     npx.chmod(0o755)
@@ -144,7 +143,7 @@ def _write_program(path: Path, *words: str) -> None:
 
 @pytest.mark.timeout(LONGEST_SECONDS + 60)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_commands_of_a_page_run_as_they_stand(page: Path, home: Path, cache: Path, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_run(page: Path, home: Path, cache: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free, StandInThread() as api:
         port = free.getsockname()[1]
         free.close()
@@ -165,10 +164,9 @@ def _run(script: str, home: Path, cache: Path, folder: Path, api: str) -> "subpr
         "UV_CACHE_DIR": str(cache / "uv"),
         "UV_PYTHON": sys.executable,
     }
-    # What pip installs into, a folder with a repository and a text: whoever reads such a page has them.
+    # What the pages expect: an environment for pip, a certificate, a token.
     ready = (
         f"{shlex.quote(sys.executable)} -m venv {home}/environment\n"
-        "git init -q . && echo 'Apples are cheaper than last year.' > report.txt && git add report.txt\n"
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost 2>/dev/null\n"
         "export MY_TOKEN=a-token-of-mine\n"
     )

@@ -1,6 +1,6 @@
-"""The page about the guard: every command on it runs as it stands, one after the other, as on the day that it tells of.
+"""The page about the guard: its commands run as written, in order, with the decisions that the page describes.
 
-What would need a network has a stand-in on the PATH: uv, npx, and the client's own command.
+uv, npx and the client's own command are stand-ins on the PATH.
 """
 
 import json
@@ -160,7 +160,7 @@ class Client:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_on_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, left = Home(tmp_path), list(COMMANDS)
 
     def next_one(beginning: str) -> str:

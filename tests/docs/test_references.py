@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.config.settings import key_paths
-from tests.tools.docs import config_tables, llms
+from openai_responses_mcp.domain.texts import columns
+from tests.tools.docs import config_tables, guard_pictures, llms, recording
 from tests.tools.docs.markdown import code_spans, tables
 from tests.tools.docs.site import DOCS, ROOT, read
 from tests.tools.docs.write import references
@@ -26,6 +27,22 @@ def test_the_list_for_models_is_up_to_date() -> None:
     assert read(DOCS / llms.FILE) == llms.llms_text(), "run `make references`"
 
 
+def test_the_pictures_show_what_the_program_shows_today() -> None:
+    for path, picture in guard_pictures.pictures().items():
+        assert read(DOCS / path) == picture, "run `make references`"
+
+
+def test_the_recording_shows_what_the_commands_print_today() -> None:
+    printed = recording.answers()
+    shown = recording.transcript_of_cast(read(DOCS / recording.CAST))
+    assert shown == recording.transcript(printed)
+    assert read(DOCS / recording.CAST) == recording.cast(printed), "run `make references`"
+    assert read(DOCS / recording.PICTURE) == recording.picture(printed), "run `make references`"
+    assert " • Status of Python versions (https://devguide.python.org/versions/) (read on 2026-11-16)" in shown
+    assert shown.count("continue with --continue\n") == len(recording.COMMANDS)
+    assert max(map(columns, shown.splitlines())) <= recording.COLUMNS
+
+
 def test_the_example_says_of_every_key_what_it_is_for() -> None:
     meanings = config_tables.meanings(read(config_tables.EXAMPLE))
     for path in (path for path in key_paths() if len(path) > 1):
@@ -33,7 +50,7 @@ def test_the_example_says_of_every_key_what_it_is_for() -> None:
         assert config_tables.meaning_of(path, meanings), path
 
 
-# What is written by hand, held against the program
+# What is written by hand, compared with the program
 
 
 def variables_read_by(path: Path) -> set[str]:
@@ -51,7 +68,7 @@ def variables_read_by(path: Path) -> set[str]:
 def test_every_variable_that_the_server_reads_is_in_the_reference() -> None:
     rooms = {PACKAGE / name for name in ("agents", "desk", "gate", "guard")}
     files = [path for path in PACKAGE.rglob("*.py") if rooms.isdisjoint(path.parents)]
-    # Where clients keep their files is told on the page about clients.
+    # The page about clients says where they keep their files.
     of_clients = PACKAGE / "commands" / "doctor" / "clients.py"
     found = {name for path in files if path != of_clients for name in variables_read_by(path)}
     assert {"MCP_LINE_MODE", "DEBUG", "APPDATA"} <= found

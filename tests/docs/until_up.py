@@ -1,4 +1,4 @@
-"""Starts a command that runs until it is ended, and ends it: a server once its address answers, `watch` once it shows something."""
+"""Starts a command that never ends by itself, and ends it: a server once its address answers, `watch` once it prints."""
 
 import os
 import pty
@@ -18,13 +18,13 @@ ADDRESS = re.compile(rb"(?<=serving on )https?://[^\s/]+|https?://127\.0\.0\.1[^
 
 def main(command: list[str]) -> None:
     if "watch" in command:
-        watched(command)
+        watch(command)
     else:
-        served(command)
+        serve(command)
 
 
-def watched(command: list[str]) -> None:
-    """On a terminal, until something is on it and Ctrl-C is pressed."""
+def watch(command: list[str]) -> None:
+    """On a terminal, until it prints something; then Ctrl-C."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as watching:
         os.close(theirs)
@@ -39,13 +39,13 @@ def watched(command: list[str]) -> None:
     assert code in (0, 128 + signal.SIGINT), f"{command} ended with {code}"
 
 
-def served(command: list[str]) -> None:
+def serve(command: list[str]) -> None:
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as server:
         try:
             address = address_of(server)
-            if "--http" in command:  # What it prints may be the address for others, in front of a proxy.
+            if "--http" in command:  # It may print its public address, that of a proxy.
                 port = command[command.index("--http") + 1].rpartition(":")[2]
                 address = f"{'https' if '--tls-cert' in command else 'http'}://127.0.0.1:{port}"
             assert answers(address), address
@@ -72,7 +72,7 @@ def address_of(server: "subprocess.Popen[bytes]") -> str:
 
 
 def answers(address: str) -> bool:
-    """Whatever the status: something speaks HTTP there."""
+    """True if an HTTP server is there, whatever the status."""
     # The certificate was made for this test.
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE

@@ -1,12 +1,11 @@
 """What a person sees of the guard, as pictures: the form in the client, and the desk in a terminal.
 
-The form is drawn from what the guard sends; how it looks is each client's own affair. The terminal is what the program prints
-today, with ids and times that are always the same.
+The form is drawn from what the guard sends; each client shows it in its own way. The terminal is what the program prints
+today, with fixed ids and times.
 """
 
 import asyncio
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -16,9 +15,10 @@ from typing import Any
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.questions import form_for
 from tests.desk.page.asking import Asker
-from tests.tools.docs.recording import on_terminal
+from tests.tools.docs.recording import on_terminal, terminal_picture
 
 CLIENT, TERMINAL = "pictures/guard-client.svg", "pictures/guard-terminal.svg"
+TITLE = "A request is listed, shown and approved in a terminal"
 
 _SESSION = "guard_69e38ac29d9f180d"
 _ID, _SHORT = "apr_9f27db6265734344b69d90e271d410c5", "9f27db"
@@ -26,14 +26,14 @@ _TIME = "20:28:14"
 _PATH = "/path/to/notes/todo.md"
 _REASON = "the policy file asks for a human (policy rule 2)"
 _COLUMNS = 100
-_LINE, _LETTER, _MARGIN = 20, 8.4, 16
+_LINE, _MARGIN = 20, 16
 
 
 def pictures() -> dict[str, str]:
     """Path below docs -> what should stand there."""
     with TemporaryDirectory() as home:
         form, lines = asyncio.run(_asked(Path(home)))
-    return {CLIENT: client_picture(form), TERMINAL: terminal_picture(lines)}
+    return {CLIENT: client_picture(form), TERMINAL: terminal_picture(lines, max(map(len, lines)), TITLE)}
 
 
 async def _asked(home: Path) -> tuple[Any, list[str]]:
@@ -60,25 +60,6 @@ async def _asked(home: Path) -> tuple[Any, list[str]]:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Drawing
-
-
-def terminal_picture(lines: Sequence[str]) -> str:
-    texts = [
-        f'  <text x="{_MARGIN}" y="{_MARGIN + number * _LINE + 14}"{_class(line)}>{escape(line, quote=False)}</text>'
-        for number, line in enumerate(lines)
-        if line
-    ]
-    style = [
-        "    text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #d7dae0; white-space: pre; }",
-        "    .typed { fill: #9ecbff; }",
-    ]
-    width, height = round(max(map(len, lines)) * _LETTER) + 2 * _MARGIN, len(lines) * _LINE + 2 * _MARGIN
-    box = '  <rect width="100%" height="100%" rx="8" fill="#1b1f27"/>'
-    return _svg(width, height, "A request is listed, shown and approved in a terminal", style, [box, *texts])
-
-
-def _class(line: str) -> str:
-    return ' class="typed"' if line.startswith("$ ") else ""
 
 
 def client_picture(form: Any) -> str:
@@ -115,17 +96,10 @@ def client_picture(form: Any) -> str:
         "    }",
     ]
     box = f'  <rect class="box" x="8" y="8" width="{720 - 16}" height="{at - 16}" rx="10"/>'
-    return _svg(
-        720, at, "A form in the client asks whether write_file of the server files may run", style, [box, *drawn]
-    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {at}" width="720" height="{at}" role="img">'
+    title = "  <title>A form in the client asks whether write_file of the server files may run</title>"
+    return "\n".join([head, title, "  <style>", *style, "  </style>", box, *drawn, "</svg>", ""])
 
 
 def _label(text: str, at: int) -> str:
     return f'  <text class="label" x="{2 * _MARGIN}" y="{at + 12}">{escape(text)}</text>'
-
-
-def _svg(width: int, height: int, title: str, style: Sequence[str], drawn: Sequence[str]) -> str:
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
-    return "\n".join(
-        [head, f"  <title>{escape(title)}</title>", "  <style>", *style, "  </style>", *drawn, "</svg>", ""]
-    )

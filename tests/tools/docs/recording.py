@@ -185,12 +185,16 @@ _STYLE = """\
 
 def picture(printed: Sequence[str]) -> str:
     lines = [row for line in transcript(printed).splitlines() for row in _wrapped(line)]
-    width = round(COLUMNS * _LETTER_WIDTH) + 2 * _MARGIN
+    return terminal_picture(lines, COLUMNS, COMMANDS[0])
+
+
+def terminal_picture(lines: Sequence[str], columns: int, title: str) -> str:
+    width = round(columns * _LETTER_WIDTH) + 2 * _MARGIN
     height = len(lines) * _LINE_HEIGHT + 2 * _MARGIN
-    texts = "".join(_text(number, line) for number, line in enumerate(lines))
+    texts = "".join(_text(number, line) for number, line in enumerate(lines) if line)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">\n'
-        f"  <title>{escape(COMMANDS[0])}</title>\n  <style>\n{_STYLE}  </style>\n"
+        f"  <title>{escape(title)}</title>\n  <style>\n{_STYLE}  </style>\n"
         f'  <rect width="100%" height="100%" rx="8" fill="#1b1f27"/>\n{texts}</svg>\n'
     )
 
