@@ -1,4 +1,4 @@
-"""A certificate for what is encrypted on this machine."""
+"""A certificate for servers on loopback."""
 
 import ipaddress
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Servers that nobody here wrote, with and without the guard in between: message by message the same.
+"""Servers of other projects, with and without the guard in between: the same messages.
 
 `make clients` runs this; it needs the packages in node_modules. Each server is asked the same things over plain pipes. What
 the server sends unasked may come a little earlier or later, so the messages are compared as a set.

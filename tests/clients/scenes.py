@@ -83,7 +83,7 @@ class Scene(NamedTuple):
 
 @cache
 def play(scene: Scene) -> Sequence[Turn]:
-    """Once in a process, whoever asks."""
+    """Played once per process."""
     with TemporaryDirectory() as home:
         command = [*COMMAND, "--stdio", "--rehearse"]
         with closing(Listener(command, environment(Path(home)))) as server:

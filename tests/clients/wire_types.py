@@ -48,7 +48,7 @@ REFUSALS = {INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_PROTO
 
 
 class WireTypes:
-    """Remembers what was asked, to know what an answer has to look like."""
+    """Remembers the requests, to know the types of their results."""
 
     def __init__(self, refused: set[int | str | None]) -> None:
         self._refused = refused
@@ -56,7 +56,7 @@ class WireTypes:
         self._revision_of_token: dict[int | str, str] = {}
 
     def check(self, sender: Sender, message: Message) -> None:
-        """Raises whatever says best what is wrong."""
+        """Raises `KeyError`, `ValueError` or `ValidationError`."""
         match sender, jsonrpc_message_adapter.validate_python(message):
             case "client", JSONRPCRequest() as request:
                 self._check_request(request)

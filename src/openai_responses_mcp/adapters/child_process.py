@@ -69,7 +69,8 @@ class ChildProcess:
     async def ended(self) -> int:
         await self._has_exited.wait()
         await self._end_group()
-        return self._code()
+        code = self._process.wait()
+        return code if code >= 0 else 128 - code
 
     def close_input(self) -> None:
         """Redirects it to the null device, because another thread may still write to the descriptor."""
@@ -117,10 +118,6 @@ class ChildProcess:
         except (ProcessLookupError, PermissionError):
             return False
         return True
-
-    def _code(self) -> int:
-        code = self._process.wait()
-        return code if code >= 0 else 128 - code
 
     def _watch(self) -> None:
         if hasattr(os, "waitid"):

@@ -21,7 +21,7 @@ _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"n
 
 
 class Broken(Exception):
-    """The server did not do what was asked of it; the text says what, in a few words."""
+    """The server failed; the text says how, in a few words."""
 
 
 class Conversation:
@@ -159,7 +159,7 @@ def _line(message: Mapping[str, Any]) -> bytes:
 
 
 def _object_in(line: bytes) -> dict[str, Any]:
-    """Empty for what is no message; one peer greets on stdout."""
+    """Empty for a line that is no message; one peer writes a greeting to stdout."""
     try:
         value = json.loads(line)
     except ValueError:

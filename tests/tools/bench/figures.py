@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 class Summary(NamedTuple):
     median: float
-    p95: float
     spread: float  # between the quartiles
-    rounds: int
 
 
 def summary(samples: Sequence[float]) -> Summary:
     spread = percentile(samples, 0.75) - percentile(samples, 0.25)
-    return Summary(statistics.median(samples), percentile(samples, 0.95), spread, len(samples))
+    return Summary(statistics.median(samples), spread)
 
 
 def percentile(samples: Sequence[float], share: float) -> float:

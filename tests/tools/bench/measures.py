@@ -1,4 +1,4 @@
-"""One turn of one server, and of the floors: what a user waits for, and what it costs meanwhile.
+"""One turn of one server, and of the floors: what a user waits for, what it costs meanwhile, and how that grows.
 
 A turn starts the server for clients that ask at once, and once more for a client that idles for two seconds, asks once,
 waits until the server is quiet, and then keeps asking. All times are in milliseconds, memory in MiB; a name here is a name in the results.
@@ -26,8 +26,12 @@ BURSTS = (200, 1000)
 BURST_DELAY_SECONDS = 0.5
 _FLOOR_SECONDS = 30.0
 _QUIET_SECONDS, _QUIET_MS, _QUIET_AFTER_AT_MOST_SECONDS = 0.5, 5.0, 30.0
+IN_FLIGHT = (1, 3, 10, 30, 100, 300, 1000)
+SIZES_KB = (1, 4, 16, 64, 256, 512)
+_CALLS_PER_SIZE = 5
 
 Samples = dict[str, float]
+Points = dict[str, dict[int, float]]
 
 
 def take_turn(
@@ -88,7 +92,7 @@ def _started(server: Server, environ: Mapping[str, str]) -> Conversation:
 
 
 def warmed_up(server: Server, environ: Mapping[str, str]) -> Conversation:
-    """A process whose first calls are behind it."""
+    """A process after its first calls."""
     talk = _started(server, environ)
     for _ in range(5):
         call_ms(server, talk)
@@ -128,6 +132,29 @@ def burst_ms(server: Server, talk: Conversation, count: int) -> tuple[float, int
     began = time.perf_counter()
     moments = talk.call_at_once(count, server.tool, arguments, within_seconds=3 + count / 50)
     return _ms(began, max(moments, default=began)), count - len(moments)
+
+
+def take_growth_turn(server: Server, environ: Mapping[str, str]) -> Points:
+    """By curve, then by how many or how large; a curve ends where a server no longer answers in time."""
+    points: Points = {"flight_ms": {}, "flight_mib": {}, "size_ms": {}, "size_mib": {}}
+    with warmed_up(server, environ) as talk:
+        for size_kb in SIZES_KB:
+            points["size_ms"][size_kb], points["size_mib"][size_kb] = _one_size(server, talk, size_kb)
+    with warmed_up(server, environ) as talk:
+        for count in IN_FLIGHT:
+            forget_peak(talk.pid)
+            milliseconds, lost = burst_ms(server, talk, count)
+            if lost:
+                break
+            points["flight_ms"][count] = milliseconds - BURST_DELAY_SECONDS * 1000
+            points["flight_mib"][count] = resident_mib(talk.pid, "VmHWM")
+    return points
+
+
+def _one_size(server: Server, talk: Conversation, size_kb: int) -> tuple[float, float]:
+    forget_peak(talk.pid)
+    milliseconds = median(call_ms(server, talk, size_kb * 1000) for _ in range(_CALLS_PER_SIZE))
+    return milliseconds, resident_mib(talk.pid, "VmHWM")
 
 
 def floors(python: Path, environ: Mapping[str, str], base_url: str) -> dict[str, Samples]:
@@ -198,7 +225,7 @@ def cpu_ms_when_quiet(pid: int) -> float:
         if now - before < _QUIET_MS:
             return now
         before = now
-    raise Broken("it does not come to rest")
+    raise Broken("it stays busy")
 
 
 def resident_mib(pid: int, field: str = "VmRSS") -> float:
@@ -207,7 +234,7 @@ def resident_mib(pid: int, field: str = "VmRSS") -> float:
 
 
 def forget_peak(pid: int) -> None:
-    """From here on, the peak (VmHWM) is of what comes."""
+    """Reset the peak (VmHWM)."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from tests.tools.bench.figures import Summary, summary
 from tests.tools.bench.measures import is_one_by_one
 
 
@@ -58,13 +57,9 @@ class Results:
             return [self.raw["installed_mb"][name]] if name in self.raw["installed_mb"] else []
         return [samples[name][key] for samples in self.raw["rounds"] if key in samples.get(name, {})]
 
-    def maybe_summary(self, name: str, key: str) -> Summary | None:
-        samples = self.samples(name, key)
-        return summary(samples) if samples else None
-
     def maybe_median(self, name: str, key: str) -> float | None:
-        found = self.maybe_summary(name, key)
-        return found.median if found else None
+        samples = self.samples(name, key)
+        return median(samples) if samples else None
 
     def lost(self, name: str, key: str) -> int:
         """The most calls that went without a reply in one round."""

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.tools.bench import growth, measures, report
+from tests.tools.bench import measures, report
 from tests.tools.bench.conversation import Broken
 from tests.tools.bench.servers import (
     HERE,
@@ -66,7 +66,7 @@ class Run:
         self.problems: dict[str, str] = {}
         self.sizes: dict[str, float] = {}
         self.rounds: list[dict[str, measures.Samples]] = []
-        self.growth: dict[str, list[growth.Points]] = {}
+        self.growth: dict[str, list[measures.Points]] = {}
         self.one_by_one: set[str] = set()
 
     def install(self) -> None:
@@ -138,7 +138,7 @@ class Run:
             for server in random.sample(self.servers, len(self.servers)):
                 self.progress.say(server.name)
                 try:
-                    points = growth.take_growth_turn(server, environ)
+                    points = measures.take_growth_turn(server, environ)
                 except (Broken, OSError) as exc:
                     self.problems[server.name] = str(exc)
                     continue

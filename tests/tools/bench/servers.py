@@ -1,7 +1,7 @@
 """What is measured and how a user gets it: each server in an environment of its own under `.bench`, by name and version.
 
-This project is built into a wheel and installed like the others, with its pinned packages. What does not install is
-told, not raised: the run goes on with the rest.
+This project is built into a wheel and installed like the others, with its pinned packages. A server that does not
+install is reported, and the run goes on with the rest.
 """
 
 import hashlib
@@ -77,7 +77,7 @@ def install_ours(server: Server) -> None:
 
 
 def _once(server: Server, wanted: str, install: Callable[[], None]) -> None:
-    """Anew whenever the pins or the interpreter have changed; a stamp says what is there."""
+    """Install again if the pins or the interpreter have changed; a stamp records them."""
     stamp = server.folder / ".installed"
     digest = hashlib.sha256(f"{sys.version}\n{wanted}".encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
@@ -88,7 +88,7 @@ def _once(server: Server, wanted: str, install: Callable[[], None]) -> None:
 
 
 def _pip(server: Server, *arguments: str) -> None:
-    """Into an environment without pip, so that its size is the size of what was asked for."""
+    """Into an environment without pip, so that its size is that of the server alone."""
     python = server.folder / "bin" / "python"
     if not python.exists():
         venv.create(server.folder, symlinks=True)
@@ -112,7 +112,7 @@ def compile_packages(server: Server) -> None:
 
 
 def environment(home: str, base_url: str) -> dict[str, str]:
-    """Nothing of ours but the search path: no settings of Python, Node or a proxy, and nobody's files."""
+    """Only the search path of this process: no settings of Python, Node or a proxy, and no files of the user."""
     return {**_plain_environ(), "HOME": home, "OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": base_url}
 
 

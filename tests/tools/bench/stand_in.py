@@ -31,7 +31,7 @@ def question(*, delay_seconds: float = 0.0, size_bytes: int = 0) -> str:
 
 @cache
 def reply_bytes(size_bytes: int, *, is_streamed: bool) -> bytes:
-    """A stream goes out in one write: what is measured is the server, not the pace of a model."""
+    """A stream goes out in one write, to measure the server and not the pace of a model."""
     if is_streamed:
         body = answers.streamed(size_bytes)
         head = b"content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked"

@@ -123,18 +123,16 @@ class Outbox(Channel):
                 waiting.set_result(None)
 
     def _trim(self) -> None:
-        while self._messages and self._is_over_bounds() and self._may_drop(self._messages[0]):
+        """Drop sent messages; beyond the bounds also those that no reader waits for, but never an unsent reply."""
+        while self._messages:
+            oldest = self._messages[0]
+            was_sent = oldest.number <= self.last_sent
+            is_reply = self._has_reply and oldest.number == self._last_number
+            is_over = len(self._messages) > MOST_KEPT_MESSAGES or self.kept_bytes > MOST_KEPT_BYTES
+            may_drop = was_sent or not (self.reader or is_reply)
+            if not may_drop or not (is_over or (was_sent and not self._keeps_sent)):
+                return
             self._messages.popleft()
-
-    def _is_over_bounds(self) -> bool:
-        if not self._keeps_sent and self._messages[0].number <= self.last_sent:
-            return True
-        return len(self._messages) > MOST_KEPT_MESSAGES or self.kept_bytes > MOST_KEPT_BYTES
-
-    def _may_drop(self, message: OutMessage) -> bool:
-        # The reply is kept: a client that comes back is waiting for it.
-        is_reply = self._has_reply and message.number == self._last_number
-        return message.number <= self.last_sent or not (self.reader or is_reply)
 
 
 async def _always() -> bool:

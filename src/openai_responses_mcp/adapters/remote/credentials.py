@@ -56,16 +56,12 @@ class SavedLogin:
 
 class LoginFile:
     def __init__(self, own_folder: str, url: str) -> None:
-        self._path = Path(own_folder) / "logins" / f"{sha256(url.encode()).hexdigest()[:32]}.json"
-
-    @property
-    def path(self) -> Path:
-        return self._path
+        self.path = Path(own_folder) / "logins" / f"{sha256(url.encode()).hexdigest()[:32]}.json"
 
     def read(self) -> SavedLogin:
         """Empty if there is no file that can be read."""
         try:
-            with open(self._path, "rb") as opened:
+            with open(self.path, "rb") as opened:
                 content = json.loads(opened.read(_LARGEST_FILE))
             parts = [content[name] for name in ("tokens", "client", "authorization_server", "resource")]
             expires_at = content["expires_at"]
@@ -78,23 +74,23 @@ class LoginFile:
 
     def write(self, login: SavedLogin) -> None:
         self._make_folder()
-        replace_private(self._path, json.dumps(asdict(login), indent=1))
+        replace_private(self.path, json.dumps(asdict(login), indent=1))
 
     def forget(self) -> bool:
         """False if there was none."""
         try:
-            self._path.unlink()
+            self.path.unlink()
         except FileNotFoundError:
             return False
         with suppress(OSError):
-            self._path.with_suffix(".lock").unlink()
+            self.path.with_suffix(".lock").unlink()
         return True
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """Raises `TimeoutError` if another process holds it for too long."""
         self._make_folder()
-        descriptor = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if fcntl is not None:
                 async with asyncio.timeout(_SECONDS_FOR_LOCK):
@@ -105,7 +101,7 @@ class LoginFile:
             os.close(descriptor)
 
     def _make_folder(self) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _is_locked(descriptor: int, locks: ModuleType) -> bool:
