@@ -120,7 +120,7 @@ async def test_the_api_says_how_long_to_wait(api: Api) -> None:
     assert "waiting 7.0 s to go on (429)" in api.heard
 
 
-async def test_waits_grow_while_nothing_comes_and_start_anew_after_each_event(api: Api) -> None:
+async def test_waits_grow_while_nothing_comes_and_start_again_after_each_event(api: Api) -> None:
     troubles = ", ".join(["503"] * 8)
     await api.ask(f"cuts=after 2, after 3; get_status={troubles}, 200, {troubles}")
     bounds = [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0]
@@ -222,7 +222,7 @@ async def test_a_response_that_takes_too_long_goes_on_and_can_be_fetched(api: Ap
     assert api.requested() == ["POST /responses", f"GET /responses/{response_id}"]
 
 
-async def test_trouble_without_end_ends_with_the_time_and_is_told(api: Api) -> None:
+async def test_endless_trouble_ends_with_the_time_and_is_named(api: Api) -> None:
     api.use(timeout_seconds=SHORT_SECONDS)
     with pytest.raises(StillRunning, match=r"within 1 s\. The API is in trouble \(HTTP 503\)") as caught:
         await api.ask(f"cuts=after 2; get_status={', '.join(['503'] * 5000)}")
@@ -234,7 +234,7 @@ async def test_trouble_without_end_ends_with_the_time_and_is_told(api: Api) -> N
     "keys",
     ["get_status=429; retry_after=61", "get_status=" + "503, " * 5000 + "503", "get_status=" + "0, " * 5000 + "0"],
 )
-async def test_where_the_answer_can_be_fetched_nobody_is_told_to_ask_again(api: Api, keys: str) -> None:
+async def test_if_the_answer_can_be_fetched_no_advice_is_to_ask_again(api: Api, keys: str) -> None:
     api.use(timeout_seconds=SHORT_SECONDS)
     with pytest.raises(StillRunning) as caught:
         await api.ask(f"cuts=after 2; {keys}")
@@ -279,7 +279,7 @@ async def test_an_api_that_does_not_say_so_runs_in_the_background_what_it_queues
         assert api.started == ["resp_1"]
 
 
-async def test_an_id_that_is_none_is_not_told() -> None:
+async def test_an_invalid_id_is_not_reported() -> None:
     finished = {"id": "resp_\x1b/../models", "status": "completed", "background": True, "output": [MESSAGE]}
     async with answering(json_reply(finished)) as api:
         assert (await api.ask()).text == "Well."
@@ -369,7 +369,7 @@ async def test_a_look_at_a_finished_response_has_its_reply_and_its_domains(api: 
     assert reply.allowed_domains == ("a.example", "b.example")
 
 
-async def test_a_look_is_one_request_and_its_trouble_is_told(api: Api) -> None:
+async def test_a_look_is_one_request_and_raises_its_trouble(api: Api) -> None:
     await api.ask("get_status=503")
     with pytest.raises(GatewayOverloaded):
         await api.gateway.look_up(api.started[0])

@@ -31,7 +31,6 @@ from openai_responses_mcp.domain.errors import (
     GatewayOverloaded,
     GatewayRefused,
     GatewayTimeout,
-    GatewayUnreachable,
     PreviousResponseLost,
 )
 from tests.fakes import FakeClock
@@ -79,16 +78,12 @@ def wrapped(cause: Exception | None) -> openai.APIConnectionError:
 @pytest.mark.parametrize(
     ("exc", "error"),
     [
-        (FileNotFoundError(2, "No such file"), GatewayUnreachable),
         (aiohttp.ServerTimeoutError("late"), GatewayTimeout),
         (aiohttp.ServerDisconnectedError(), GatewayBroken),
-        (aiohttp.ClientPayloadError("cut"), GatewayBroken),
         (aiohttp.InvalidURL("odd"), GatewayRefused),
         (httpx2.ReadTimeout("late"), GatewayTimeout),
-        (httpx2.ReadError("reset"), GatewayBroken),
         (httpx2.UnsupportedProtocol("ftp"), GatewayRefused),
         (ssl.SSLError("bad record"), GatewayBroken),
-        (openai.OpenAIError("odd"), GatewayGarbled),
         (openai.APIResponseValidationError(httpx2.Response(200, request=REQUEST), {}), GatewayGarbled),
         (openai.APITimeoutError(request=REQUEST), GatewayTimeout),
         (wrapped(None), GatewayBroken),
@@ -112,7 +107,7 @@ def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "shown"),
     [
         ("Response payload is not completed: <TransferEncodingError: 400, message='x'>", "payload is not completed)"),
         ("ServerDisconnectedError", "before the reply was complete. Ask"),
@@ -120,9 +115,9 @@ def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
         ("Internal Server Error", "(Internal Server Error)"),
     ],
 )
-def test_nothing_is_named_that_only_programmers_know(said: str, told: str) -> None:
+def test_nothing_is_named_that_only_programmers_know(said: str, shown: str) -> None:
     text = str(translated(aiohttp.ClientPayloadError(said)))
-    assert told in text
+    assert shown in text
     assert "Error:" not in text.replace("Server Error", "")
 
 
@@ -139,7 +134,7 @@ def without_tls() -> ssl.SSLError:
 
 
 @pytest.mark.parametrize(
-    ("cause", "told"),
+    ("cause", "said"),
     [
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('10.0.0.1', 1)"), "Connection refused"),
         (OSError(errno.ENETUNREACH, "Multiple exceptions: [Errno 101] ..."), "Network is unreachable"),
@@ -150,9 +145,9 @@ def without_tls() -> ssl.SSLError:
     ],
     ids=repr,
 )
-def test_a_failed_connection_is_told_in_the_words_of_the_system(cause: OSError, told: str) -> None:
+def test_a_failed_connection_is_described_in_the_words_of_the_system(cause: OSError, said: str) -> None:
     key = ConnectionKey("api.example", 443, is_ssl=True, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None)
-    assert f" (api.example:443: {told})." in str(translated(aiohttp.ClientConnectorError(key, cause)))
+    assert f" (api.example:443: {said})." in str(translated(aiohttp.ClientConnectorError(key, cause)))
 
 
 def test_what_is_no_fault_of_the_other_side_goes_through() -> None:
@@ -227,8 +222,6 @@ def test_an_empty_account_is_not_worth_another_try(status: int, facts: dict[str,
         ({"param": "previous_response_id", "message": "Not found."}, "is not known to the API"),
         ({"message": "The previous_response_id 'resp_1' is unknown."}, "is not known to the API"),
         ({"message": "The previous_response_id 'resp_1' has expired."}, "has expired (responses are kept for 30 days)"),
-        ({"code": "previous_response_expired", "message": "Expired."}, "has expired (responses are kept for 30 days)"),
-        ({"code": "previous_response_not_found"}, "is not known to the API"),
     ],
 )
 def test_a_lost_conversation_says_which_way_it_was_lost_and_what_to_do(body: dict[str, str], says: str) -> None:
@@ -251,8 +244,6 @@ def test_a_bad_request_about_something_else_is_no_lost_conversation() -> None:
         ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c")),
         ({"message": ["m"], "type": 7, "code": None}, ("HTTP 418", None, None)),
         ({"error": "m"}, ("m", None, None)),
-        ({"error": ["m"]}, ("HTTP 418", None, None)),
-        ("<html>", ("HTTP 418", None, None)),
         (["odd"], ("HTTP 418", None, None)),
         (None, ("HTTP 418", None, None)),
     ],
@@ -287,11 +278,8 @@ def date_in(seconds: int) -> str:
         ({"retry-after": date_in(-30)}, 0.0),
         ({"retry-after": date_in(30).replace("GMT", "-0000")}, None),
         ({"retry-after": "-1"}, None),
-        ({"retry-after": "junk"}, None),
-        ({"retry-after": "nan"}, None),
         ({"retry-after": "1e999"}, None),
         ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
-        ({"retry-after-ms": "1500"}, 1.5),
         ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
         ({"retry-after-ms": "junk", "retry-after": "7"}, 7.0),
     ],

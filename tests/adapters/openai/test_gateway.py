@@ -94,16 +94,15 @@ async def test_the_listener_hears_of_thinking_searching_and_writing(make: Make) 
     ]
 
 
-@pytest.mark.parametrize("key", ["", " ", "\n", "\t \r\n"])
+@pytest.mark.parametrize("key", ["", "\t \r\n"])
 async def test_without_a_key_no_attempt_is_made(make: Make, server: StandIn, key: str) -> None:
     with pytest.raises(KeyUnusable, match=r"^Missing API key: set THE_KEY$"):
         await respond(make(api_key=key))
     assert server.received == 0
 
 
-@pytest.mark.parametrize("key", [f" {KEY}", f"{KEY}\n", f"\t{KEY}\r\n"])
-async def test_blanks_around_a_key_are_stripped(make: Make, server: StandIn, key: str) -> None:
-    await respond(make(api_key=key))
+async def test_blanks_around_a_key_are_stripped(make: Make, server: StandIn) -> None:
+    await respond(make(api_key=f"\t{KEY}\r\n"))
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
@@ -233,7 +232,6 @@ async def test_preparing_goes_past_proxies(server: StandIn, base_url: str, monke
     [
         ("http://[::1/v1", {}),
         ("http://api.invalid/v1", {"ALL_PROXY": "socks5://127.0.0.1:1"}),
-        ("http://api.invalid/v1", {"ALL_PROXY": "odd://127.0.0.1:1"}),
         ("https://api.invalid/v1", {"SSL_CERT_FILE": "/nowhere/at/all.pem"}),
     ],
 )
@@ -246,12 +244,12 @@ def test_what_goes_wrong_while_preparing_is_left_for_the_first_call(
     openai_gateway(base_url).prepare()
 
 
-async def test_nothing_is_told_of_the_machine(make: Make, server: StandIn) -> None:
+async def test_no_header_describes_the_machine(make: Make, server: StandIn) -> None:
     await respond(make())
     await make().check_model("gpt-5")
-    told = [name for request in server.requests for name in request.headers]
-    assert "authorization" in told
-    assert [name for name in told if name.startswith("x-stainless")] == []
+    sent = [name for request in server.requests for name in request.headers]
+    assert "authorization" in sent
+    assert [name for name in sent if name.startswith("x-stainless")] == []
 
 
 async def test_a_packed_reply_is_offered_and_no_cookie_is_sent_back() -> None:

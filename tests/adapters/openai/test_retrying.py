@@ -69,14 +69,6 @@ async def waiting() -> AsyncIterator[tuple[Attempts, "asyncio.Future[ModelReply]
     responding.cancel()
 
 
-@pytest.mark.parametrize("failures", [1, 3])
-async def test_what_is_worth_repeating_is_repeated(failures: int) -> None:
-    attempts = Attempts(max_retries=3)
-    attempts.fake.enqueue(*(busy() for _ in range(failures)), REPLY)
-    assert await attempts.respond() == REPLY
-    assert attempts.fake.calls == [REQUEST] * (failures + 1)
-
-
 @pytest.mark.parametrize("error", [busy(), GatewayUnreachable("refused", retry_after_seconds=0.0)], ids=repr)
 @pytest.mark.parametrize("max_retries", [0, 10])
 async def test_there_are_no_more_retries_than_allowed_and_the_last_error_is_raised(
@@ -120,16 +112,16 @@ async def test_retries_that_another_error_ends_are_counted() -> None:
     assert caught.value.retries == 2
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.1, 60.0])
+@pytest.mark.parametrize("seconds", [0.1, 60.0])
 async def test_retry_after_is_waited_for_to_the_second(seconds: float) -> None:
     attempts = Attempts()
     attempts.fake.enqueue(busy(seconds), REPLY)
     assert await attempts.respond_through_all_waits() == REPLY
     assert attempts.clock.sleeps == [seconds]
+    assert attempts.fake.calls == [REQUEST] * 2
 
 
-@pytest.mark.parametrize("max_retries", [0, 3])
-@pytest.mark.parametrize("seconds", [60.1, 86400.0])
+@pytest.mark.parametrize(("seconds", "max_retries"), [(60.1, 3), (86400.0, 0)])
 async def test_a_longer_retry_after_is_not_waited_for_and_the_error_says_when_to_ask_again(
     seconds: float, max_retries: int
 ) -> None:

@@ -31,7 +31,6 @@ def asked(**fields: Any) -> ModelRequest:
         (asked(background=True), {"background": True}),
         (asked(verbosity="low"), {"text": {"verbosity": "low"}}),
         (asked(reasoning_effort="high"), {"reasoning": {"effort": "high"}}),
-        (asked(reasoning_effort="none"), {"reasoning": {"effort": "none"}}),
         (asked(previous_response_id="resp_1"), {"previous_response_id": "resp_1"}),
         (asked(max_output_tokens=100), {"max_output_tokens": 100}),
         (
@@ -137,22 +136,19 @@ def test_a_whole_response_is_read_into_a_reply() -> None:
     [
         ([], ""),
         ([message(text("a")), message(text("b"))], "a\n\nb"),
-        ([message(text("")), message(text("b"))], "b"),
         ([message(text("aside"), phase="commentary"), message(text("b"), phase="final_answer")], "b"),
-        ([message(text("aside")), message(text("b"), phase="final_answer")], "b"),
         ([message(text("aside"), phase="commentary")], ""),
         ([message(text("aside"), phase=["odd"]), message(text("b"))], "b"),
         ([{"type": "brand_new", "content": 7}, message({"type": "brand_new"}, text("a"))], "a"),
         ([{"content": []}, {"type": ["odd"]}, message(text("a"))], "a"),
         ([message(text("half \ud83d of a pair"))], "half \ufffd of a pair"),
-        ([message(text("two\u2028lines\u0085"))], "two\u2028lines\u0085"),
     ],
 )
 def test_the_text_is_that_of_the_final_answer(output: list[Any], expected: str) -> None:
     assert read_reply(response(*output)).text == expected
 
 
-def test_a_refusal_is_told_apart_from_text() -> None:
+def test_a_refusal_is_distinguished_from_text() -> None:
     reply = read_reply(response(message({"type": "refusal", "refusal": "I \udc00 will not."})))
     assert (reply.text, reply.refusal) == ("", "I \ufffd will not.")
 
@@ -162,7 +158,6 @@ def test_a_refusal_is_told_apart_from_text() -> None:
     [
         ({"reason": "max_output_tokens"}, "max_output_tokens"),
         ({"reason": 7}, "unknown"),
-        ({"reason": " "}, "unknown"),
         (None, "unknown"),
     ],
 )
@@ -171,8 +166,8 @@ def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
     assert read_reply(body) == ModelReply(text="Half", incomplete_reason=reason)
 
 
-def test_a_complete_response_is_not_incomplete_whatever_its_details_say() -> None:
-    assert read_reply(response(incomplete_details={"reason": "odd"})).incomplete_reason is None
+def test_without_a_status_a_response_is_complete_whatever_its_details_say() -> None:
+    assert read_reply({"output": [], "incomplete_details": {"reason": "odd"}}).incomplete_reason is None
 
 
 @pytest.mark.parametrize(
@@ -195,10 +190,6 @@ def test_a_response_that_is_not_finished_is_garbled(status: object) -> None:
     with pytest.raises(GatewayGarbled, match="not finished") as caught:
         read_reply({"status": status, "output": []})
     assert len(str(caught.value)) < 200
-
-
-def test_a_response_without_a_status_is_taken_for_complete() -> None:
-    assert read_reply({"output": [message(text("a"))]}).text == "a"
 
 
 @pytest.mark.parametrize(
@@ -227,8 +218,6 @@ def test_what_an_answer_can_do_without_may_have_any_shape(fields: dict[str, Any]
 @pytest.mark.parametrize(
     "usage",
     [
-        {},
-        {"input_tokens": 1, "output_tokens": 2},
         {"input_tokens": 1, "output_tokens": 2, "total_tokens": "3"},
         {"input_tokens": 1.5, "output_tokens": 2, "total_tokens": 3},
     ],
@@ -265,7 +254,6 @@ def test_citations_in_a_commentary_are_not_those_of_the_answer() -> None:
     "call",
     [
         {"type": "web_search_call"},
-        {"type": "web_search_call", "action": None},
         {"type": "web_search_call", "action": {"type": "open_page", "url": "https://a.org"}},
         {"type": "web_search_call", "action": {"sources": "odd"}},
         search(None, 7, "odd", [], {"type": "url"}, {"type": "url", "url": 7}, {"type": "api", "name": 7}),
@@ -280,11 +268,9 @@ def test_a_search_counts_even_when_its_sources_cannot_be_read(call: dict[str, An
     ("fields", "date"),
     [
         ({"published_at": "2026-01-02"}, "2026-01-02"),
-        ({"published_date": "2026-01-02"}, "2026-01-02"),
         ({"date": "2026-01-02T23:59:59Z"}, "2026-01-02"),
         ({"published_at": "2026-01-02", "date": "2025-01-01"}, "2026-01-02"),
         ({"published_at": "yesterday", "published_date": "2026-02-31", "date": "2026-01-02"}, "2026-01-02"),
-        ({"date": "2026-02-31"}, None),
         ({"date": "2026-W01-1"}, None),
         ({"date": "2026-01-021"}, None),
         ({"date": 1767225600}, None),
@@ -312,7 +298,7 @@ def searched(action: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "shown"),
     [
         ({"type": "response.created"}, "thinking"),
         ({"type": "response.web_search_call.searching"}, "searching the web"),
@@ -331,19 +317,17 @@ def searched(action: object) -> dict[str, Any]:
         ),
         (searched({"type": "find_in_page", "pattern": "x"}), 'looking for "x"'),
         (searched("odd"), "reading the results"),
-        (added("brand_new"), None),
         (added(["odd"]), None),
-        ({"type": "response.output_item.added"}, None),
         ({"type": "response.output_item.done", "item": {"type": "message"}}, None),
         ({"type": "response.queued"}, "waiting in the API's queue"),
         ({"type": ["odd"]}, None),
     ],
 )
-def test_a_person_is_told_what_matters(event: dict[str, Any], told: str | None) -> None:
-    assert progress_of(event) == (Progress(told) if told else None)
+def test_progress_shows_a_person_what_matters(event: dict[str, Any], shown: str | None) -> None:
+    assert progress_of(event) == (Progress(shown) if shown else None)
 
 
-def test_the_words_of_an_answer_are_told_as_they_come() -> None:
+def test_progress_has_the_words_of_an_answer_as_they_come() -> None:
     event = {"type": "response.output_text.delta", "delta": "東京\ud800"}
     assert progress_of(event) == Progress("writing the answer", "東京\ufffd")
 
