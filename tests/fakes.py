@@ -38,7 +38,7 @@ SLOW_SECONDS = 30.0
 
 
 class FakeGateway(LLMGateway):
-    """Gives the enqueued replies in order, raises the enqueued errors, and holds a call until `release()` if told to.
+    """Gives the enqueued replies in order, raises the enqueued errors, and after `hold()` holds a call until `release()`.
 
     A question in the background gets an id, `resp_1` and on, before it is held. `keep()` puts a response there that an
     earlier process asked for. `enqueue_trouble()` fails the next looks at a response.
@@ -148,7 +148,7 @@ def _given(outcome: ModelReply | Exception) -> ModelReply:
 
 
 class FakeClock(WallClock):
-    """Stands still until it is moved; whoever sleeps wakes when their time has come."""
+    """Stands still until it is moved; then sleeping tasks wake when they are due."""
 
     def __init__(self, now: datetime = datetime(2026, 11, 16, 9, 30, tzinfo=TOKYO)) -> None:
         self._start = now
@@ -222,7 +222,7 @@ class FakeLogger(Logger):
 
 
 class FakeCallObserver(CallObserver):
-    """Remembers each call when it is over: what it was told at the start, and the failure, answered or raised."""
+    """Remembers each call at its end, with its failure, replied or raised."""
 
     def __init__(self) -> None:
         self.ended: list[tuple[ObservedCall, CallFailure | BaseException | None]] = []

@@ -74,7 +74,7 @@ def test_the_configuration_is_shown_and_then_served(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["id"] == 1
 
 
-def test_a_summary_is_told_at_the_start_when_asked_for(tmp_path: Path, yaml: Path) -> None:
+def test_a_summary_is_shown_at_the_start_if_configured(tmp_path: Path, yaml: Path) -> None:
     yaml.write_text("server: {show_config_on_start: true, tools: [answer, iris]}")
     done = run(tmp_path, "--stdio", "--config", str(yaml))
     [told] = done.stderr.splitlines()

@@ -191,7 +191,7 @@ def test_a_stderr_that_takes_nothing_leaves_the_wire_clean(start: Start, redirec
         *((["--doctor"], f">{path}", 1, "cannot write the report") for path in FULL),
     ],
 )
-def test_commands_end_in_peace_when_nobody_can_read_what_they_say(
+def test_commands_end_quietly_when_their_output_cannot_be_written(
     tmp_path: Path, options: list[str], redirections: str, code: int, told: str
 ) -> None:
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The real process tells a real collector over HTTP, and ends in time when that does not listen."""
+"""The real process sends telemetry to a real collector over HTTP, and ends in time if it does not answer."""
 
 import socket
 import threading

@@ -124,7 +124,7 @@ QUESTION = "本日の東京の天気は？とても長い質問なので端末�
 FRAME = re.compile(r"\r(?:\x1b\[\d+A)?([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]) (\d+) s · ([^\x1b]*)")
 
 
-def test_a_moving_line_tells_what_happens_and_is_gone_before_the_answer(ask: Callable[[str], Screen]) -> None:
+def test_a_moving_line_shows_what_happens_and_is_gone_before_the_answer(ask: Callable[[str], Screen]) -> None:
     screen = ask(f"{QUESTION} [rehearse: slow_stream=0.1]")
     code, answer = screen.finish()
     frames = FRAME.findall(screen.shown)
@@ -304,7 +304,7 @@ def test_an_interrupt_before_the_id_is_known_says_so(
     )
 
 
-def test_whoever_fetches_sees_what_happens_meanwhile(start: Callable[..., Screen], rehearsal: StandInThread) -> None:
+def test_fetching_shows_what_happens_meanwhile(start: Callable[..., Screen], rehearsal: StandInThread) -> None:
     response_id = begin(rehearsal, "queue=60")
     screen = start("--fetch", response_id)
     screen.wait_for("waiting in the API's queue")
@@ -398,7 +398,7 @@ def test_nothing_that_the_api_says_steers_the_terminal(
     assert [letter for letter in shown if letter in ESCAPES and not letter.isprintable()] == []
 
 
-def test_whoever_waits_for_a_silent_pipe_is_told_so(start: Callable[..., Screen]) -> None:
+def test_waiting_for_a_silent_pipe_is_shown(start: Callable[..., Screen]) -> None:
     reading, writing = os.pipe()
     try:
         screen = start("--ask", "Why?", stdin=reading)

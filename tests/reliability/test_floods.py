@@ -1,4 +1,4 @@
-"""Whatever floods in from the API, the event loop stays free: pings are answered, and the server ends when it shall."""
+"""Whatever floods in from the API, the event loop stays free: pings are answered, and the server ends in time."""
 
 import asyncio
 import gc
@@ -84,7 +84,7 @@ async def test_the_event_loop_is_never_busy_for_long(base_url: str) -> None:
     assert max(turns) < MOST_BUSY_SECONDS
 
 
-def test_a_flooded_server_answers_pings_and_ends_when_it_shall(base_url: str, tmp_path: Path) -> None:
+def test_a_flooded_server_answers_pings_and_ends_in_time(base_url: str, tmp_path: Path) -> None:
     environ = environment(tmp_path, OPENAI_BASE_URL=base_url, OPENAI_MAX_RETRIES="3")
     with closing(Server([*COMMAND, "--stdio"], environ)) as server:
         server.send(*(call(name, "Why?") for name in "abc"))

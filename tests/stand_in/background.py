@@ -1,6 +1,6 @@
 """Background mode with its faults: readers are cut off, the way back fails, runs hang, expire or are cancelled.
 
-A question says what shall happen; see the keys in `markers.py`. Each list of a marker is used up from the left: `cuts`
+A question says what will happen; see the keys in `markers.py`. Each list of a marker is used up from the left: `cuts`
 by the streams of a response (that of the POST first), `get_status` by its GETs, `cancel_status` by its cancellations.
 """
 

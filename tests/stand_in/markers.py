@@ -24,7 +24,7 @@ _CUT = re.compile(r"(after|in|end) (\d+)|none")
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of one of the client's functions that the answer shall ask for."""
+    """A call of one of the client's functions that the answer asks for."""
 
     name: str
     arguments: str

@@ -1,4 +1,4 @@
-"""The models that the stand-in knows, as the API tells of them. The doctor asks for them, which does not rehearse."""
+"""The models that the stand-in knows, as the API lists them. The doctor, which does not rehearse, asks for them."""
 
 from typing import Any
 

@@ -21,18 +21,18 @@ AnsweringError
 │       └── ResponseCancelled       the response was cancelled at the API
 └── TransportClosed             the client has gone away
 
-Errors carry facts, and `str(error)` is a sentence for the user, made from them. No text is changed on its way. Codes of
-the wire are the server's business.
+Errors carry facts, and `str(error)` is a sentence for the user, made from them. Nothing rewrites it later. Only the
+server knows the codes on the wire.
 """
 
 from openai_responses_mcp.domain.texts import Sentence
 
-# What the API may demand before it is asked again. More is not waited for.
+# A longer Retry-After is not waited for.
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 
 
 class AnsweringError(Exception):
-    """The root. `str(error)` tells a user what went wrong and what to do; `sentence` can be said in another language."""
+    """The root. `str(error)` says what went wrong and what to do; `sentence` can be translated."""
 
     @property
     def sentence(self) -> str:
@@ -41,7 +41,7 @@ class AnsweringError(Exception):
 
 
 class RequestError(AnsweringError):
-    """We were asked for something that cannot be done."""
+    """The request or the configuration is wrong."""
 
 
 class InvalidArguments(RequestError):
@@ -49,11 +49,11 @@ class InvalidArguments(RequestError):
 
 
 class ProfileMissing(RequestError):
-    """The `answer` profile was taken away by the configuration."""
+    """The configuration removes the `answer` profile."""
 
 
 class KeyUnusable(RequestError):
-    """There is no key, or it holds characters that no header can carry."""
+    """There is no key, or it contains characters that a header cannot contain."""
 
 
 class KeyMissing(KeyUnusable):
@@ -107,7 +107,7 @@ class GatewayError(AnsweringError):
 
     @property
     def demands_long_wait(self) -> bool:
-        """Whether the API wants us to wait for longer than we do."""
+        """True if the API demands a longer wait than we accept."""
         return self.retry_after_seconds is not None and self.retry_after_seconds > LONGEST_RETRY_AFTER_SECONDS
 
 
@@ -116,7 +116,7 @@ class GatewayTimeout(GatewayError):
 
 
 class StillRunning(GatewayError):
-    """Nothing is lost: the reply can be had with the id. `reason` says why it is not here, `cause` has its facts."""
+    """The reply can be fetched later with the id. `reason` says why it is not here, `cause` has the facts."""
 
     def __init__(self, reason: str, *, response_id: str, cause: GatewayError | None = None) -> None:
         super().__init__(
@@ -147,7 +147,7 @@ class GatewayOverloaded(GatewayError):
 
 
 class GatewayRefused(GatewayError):
-    """The API does not take this request."""
+    """The API rejects this request."""
 
 
 class PreviousResponseLost(GatewayRefused):
@@ -159,15 +159,15 @@ class ResponseLost(GatewayRefused):
 
 
 class GatewayBroken(GatewayError):
-    """The request may have been worked on and billed, so it is not sent again."""
+    """The request may have been processed and billed, so it is not sent again."""
 
 
 class GatewayGarbled(GatewayError):
-    """Truncated, empty, not JSON or of a shape we do not know."""
+    """Truncated, empty, not JSON, or of an unknown shape."""
 
 
 class AnswerWithheld(GatewayError):
-    """A proper reply without an answer in it."""
+    """A valid reply without an answer."""
 
 
 class ResponseCancelled(AnswerWithheld):
@@ -179,4 +179,4 @@ class TransportClosed(AnsweringError):
 
 
 PASSING_TROUBLE = (GatewayTimeout, GatewayUnreachable, GatewayOverloaded, GatewayBroken)
-"""What may be over with the next request. A response in the background goes on meanwhile."""
+"""Trouble that may have passed with the next request. A background response continues meanwhile."""

@@ -1,4 +1,4 @@
-"""What the domain talks about: questions going in, model requests and replies at the gateway, answers coming out."""
+"""The values of the domain: a question comes in, requests and replies pass the gateway, an answer goes out."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 
 class AnsweringProfile(Protocol):
-    """Which model answers, how hard it thinks and how much it says; the settings have them."""
+    """Which model answers, and how. The settings have such profiles."""
 
     @property
     def model(self) -> str: ...
@@ -20,7 +20,7 @@ class AnsweringProfile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question as the client asked it; what it left out is None and is filled in from the defaults."""
+    """One question of a client. None stands for the configured default."""
 
     text: str
     profile: str = "answer"
@@ -37,9 +37,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SearchTool:
-    """How web search is set up for one request. One that is not live reads stored pages only.
+    """Web search for one request. A search that is not live reads stored pages only.
 
-    Without `user_location` the API searches as if from the United States. An empty one names no place at all.
+    Without `user_location` the API searches as if from the United States. An empty one avoids that.
     """
 
     allowed_domains: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class SearchTool:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Everything the model is asked with; a None field is not sent."""
+    """A request to the model. A field that is None is not sent."""
 
     model: str
     instructions: str
@@ -67,7 +67,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where something was found: a URL, or a source id with `is_url` false; `date` only if it is the source's own."""
+    """A URL, or a source id with `is_url` false. `date` is the source's own date."""
 
     name: str
     title: str | None = None
@@ -86,7 +86,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One response of the model, whichever way it ended; `allowed_domains` are those its search was restricted to."""
+    """One response of the model, complete or not. Its search was restricted to `allowed_domains`."""
 
     text: str
     model: str | None = None
@@ -102,7 +102,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is happening upstream, in words for a person; `words` are those of the answer that have just come."""
+    """What is happening at the API, for a person. `words` are new words of the answer."""
 
     message: str
     words: str = ""
@@ -110,7 +110,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A source as the client sees it: always dated, and `date_kind` says whether that is the source's own date."""
+    """A source as the client sees it. `date_kind` says whether the date is the source's own."""
 
     url: str
     published_at: str
@@ -120,9 +120,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the client gets for a question; `left_out` has the sources from outside the domains it was restricted to.
+    """The answer to a question. `left_out` names sources outside the allowed domains.
 
-    `incomplete_reason` is None for an answer that is whole.
+    `incomplete_reason` is None for a complete answer.
     """
 
     text: str
@@ -138,10 +138,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCall:
-    """A tool call as an observer sees it; `trace` has the texts in which a client names its own trace.
-
-    `caller` is who asked, where that is known.
-    """
+    """A tool call as an observer sees it. `trace` has the client's trace headers, `caller` who asked, if known."""
 
     tool: str
     request_id: int | str
@@ -152,7 +149,7 @@ class ObservedCall:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """A failure that the client hears of: a word for its kind, and its message and code where it has them."""
+    """A failure that the client gets: its kind, and its message and code if it has them."""
 
     kind: str
     message: str | None = None

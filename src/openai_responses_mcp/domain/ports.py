@@ -29,72 +29,64 @@ class LLMGateway(Protocol):
         on_progress: ProgressListener | None = None,
         on_started: StartListener | None = None,
     ) -> ModelReply:
-        """One reply of the model. With a listener, reports what is happening while it waits.
+        """One reply of the model. `on_progress` is called with the progress meanwhile.
 
-        `on_started` hears, once, the id of a response that runs in the background, as soon as the API has said it. It
-        hears nothing when the question does not run there. A background response that takes too long raises
-        `StillRunning`: it goes on at the API.
+        `on_started` is called once with the id of a background response, as soon as it is known, and never for another
+        response. A background response that takes too long raises `StillRunning`: it continues at the API.
 
-        Cancelling the call closes the connection and cancels a background response at the API, also when its id is not
-        known yet, but not one that was let go.
+        Cancelling the call closes the connection and cancels a background response at the API, even if its id is not
+        known yet, unless it was let go.
         """
         ...
 
     async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
-        """The reply of a response that runs, or ran, in the background; waits for it as long as one attempt may last.
+        """Wait for the reply of a background response, as long as one attempt may last.
 
-        Cancelling this call only stops the wait; the response goes on. Raises `StillRunning` when the time is over,
-        `ResponseLost` and `ResponseCancelled` as `look_up`.
+        Cancelling this call only stops the wait. Raises `StillRunning` after that time, and otherwise as `look_up`.
         """
         ...
 
     async def look_up(self, response_id: str) -> ModelReply | Progress:
-        """The reply if the response is done, else what is happening: one request, not repeated.
+        """The reply if the response is finished, else its progress. One request, without retries.
 
-        Raises `ResponseLost` when the API does not have it (any more), `ResponseCancelled` when it was cancelled there,
-        `AnswerWithheld` when it failed there, `GatewayOverloaded` while the API is in trouble.
+        Raises `ResponseLost` if the API does not have it, `ResponseCancelled` if it was cancelled there,
+        `AnswerWithheld` if it failed there, `GatewayOverloaded` while the API is in trouble.
         """
         ...
 
     async def cancel(self, response_id: str) -> None:
-        """Stop a background response at the API. One that is finished or cancelled stays what it is.
-
-        Raises `ResponseLost` when the API does not have it.
-        """
+        """Cancel a background response at the API; no effect once finished. Raises `ResponseLost`."""
         ...
 
     def let_go(self, response_id: str) -> None:
-        """From now on the response goes on whatever happens to the call that asked for it.
-
-        For a call that is answered otherwise: cancel it afterwards, and the response is not cancelled with it.
-        """
+        """From now on, cancelling the call that asked for this response does not cancel the response."""
         ...
 
 
 class WallClock(Protocol):
     def now(self) -> datetime:
-        """This moment, where the user lives; in Asia/Tokyo unless they say otherwise."""
+        """In the configured time zone, Asia/Tokyo by default."""
         ...
 
     def today(self) -> date:
-        """The day it is there."""
+        """In the same time zone."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards, for measuring."""
+        """Seconds for measuring, which never go backwards."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; zero or less gives way to other tasks once."""
+        """Zero or less lets other tasks run once."""
         ...
 
 
 class Logger(Protocol):
-    """Writes a line and comes back at once, whatever happens to the place it is written to."""
+    """Writes a line and returns at once, even if it cannot be written."""
 
     @property
     def is_debugging(self) -> bool:
-        """Whether debug lines are written at all."""
+        """True if debug lines are written."""
         ...
 
     def debug(self, event: str, **facts: object) -> None: ...
@@ -105,15 +97,15 @@ class Logger(Protocol):
 
 
 class CallObserver(Protocol):
-    """Hears how calls go. A fault in it never stops a call."""
+    """Observes calls. A fault in it never stops a call."""
 
     def observed(self, call: ObservedCall) -> AbstractContextManager[Callable[[CallFailure], None]]:
-        """Around one call. Call what it yields if the call is answered with a failure. Exceptions pass through."""
+        """Around one call. Call what it yields if the call fails with a reply. Exceptions pass through."""
         ...
 
 
 class FramingFault(NamedTuple):
-    """Bytes that were no message; `reason` says what was wrong with them."""
+    """Bytes that are not a message; `reason` says why."""
 
     reason: str
 
@@ -125,15 +117,15 @@ class Channel(Protocol):
     """
 
     def send(self, body: bytes) -> None:
-        """A message that is not the reply: progress, or a request of the server."""
+        """Send progress, or a request of the server."""
         ...
 
     def reply(self, body: bytes, error_code: int | None = None) -> None:
-        """The one reply. `error_code` is the code of the JSON-RPC error in it, if it is one."""
+        """Send the reply. `error_code` is the code of its JSON-RPC error, if it has one."""
         ...
 
     def withdraw(self) -> None:
-        """The request was cancelled, and no reply follows."""
+        """The request was cancelled: no reply follows."""
         ...
 
 
@@ -147,14 +139,14 @@ class Received(NamedTuple):
 
 class Transport(Protocol):
     async def receive(self) -> Received | None:
-        """The next message, or a fault where bytes were no message, with its channel. None at the end of input.
+        """The next message or framing fault, with its channel. None at the end of input.
 
-        Holds back while the client does not read what was sent to it. Raises `TransportClosed`.
+        Waits while the client does not read its replies. Raises `TransportClosed`.
         """
         ...
 
     def send(self, body: bytes) -> None:
-        """A message that belongs to no request. It goes out as on a channel."""
+        """Send a message that belongs to no request."""
         ...
 
     async def flush(self) -> None:

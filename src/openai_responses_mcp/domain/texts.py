@@ -11,7 +11,7 @@ from typing import Literal
 
 
 class Sentence(str):
-    """A sentence in English that remembers what it was made of, so that it can be said in another language.
+    """A sentence in English that remembers its template and facts, so that it can be translated.
 
     The first argument is a template, and facts take the places in it: `Sentence("There is no file {file}", file=name)`.
     """
@@ -35,13 +35,13 @@ _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 
 def language_of(environ: Mapping[str, str]) -> Language:
-    """The first variable that is set decides, as in every other program."""
+    """The first variable that is set decides, as usual."""
     given = next((environ[name] for name in _VARIABLES if environ.get(name)), "")
     return "ja" if given.lower().startswith("ja") else "en"
 
 
 def translated(text: str, table: Mapping[str, str]) -> str:
-    """A `Sentence` by the templates in the table, and so are the sentences in it. Other texts stay as they are."""
+    """A `Sentence`, and the sentences in it, with the templates of the table. Other texts are returned unchanged."""
     if not isinstance(text, Sentence):
         return text
     facts = {name: translated(fact, table) if isinstance(fact, str) else fact for name, fact in text.facts.items()}
@@ -53,16 +53,16 @@ def about(subject: str, text: str) -> Sentence:
 
 
 def linked(template: str, texts: Sequence[str]) -> str:
-    """The texts in a row; the template has places for the `first` ones and the `second`, such as "{first} and {second}"."""
+    """The texts joined two by two with a template such as "{first} and {second}"."""
     return reduce(lambda first, second: Sentence(template, first=first, second=second), texts)
 
 
-# Patterns as text, which `re` compiles with the first use: they stand on the way to the first reply.
+# Patterns as text, which `re` compiles with the first use: the first reply needs this module, but no pattern.
 _LONE_SURROGATE = "[\ud800-\udfff]"
 # Controls except tab and newline, and marks that turn the direction of a text around.
 _STEERING = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _BREAKING = "[\t\n\u2028\u2029]"
-# Letters and marks that show nothing, although Unicode calls them printable: fillers, blanks, selectors of variants.
+# Characters that are invisible although Unicode calls them printable: fillers, blanks, variation selectors.
 _BLANK = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u2d7f\u3164\ufe00-\ufe0f\uffa0"
     "\U0001107f\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
@@ -71,8 +71,8 @@ _JAPANESE_BLANK = "\u3000"
 
 
 def without_surrogates(text: str) -> str:
-    """Half a surrogate pair has no UTF-8 and becomes U+FFFD."""
-    # Trying to encode is many times quicker than looking for one, and there is hardly ever one.
+    """A lone surrogate cannot be encoded and becomes U+FFFD."""
+    # Encoding is many times faster than a search, and there is hardly ever one.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -81,34 +81,34 @@ def without_surrogates(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """For a terminal: what would steer it is written as an escape."""
+    """For a terminal: control characters become escapes."""
     return re.sub(_STEERING, _escaped, _plain_line_ends(text))
 
 
 def harmless(text: str) -> str:
-    """For a file or a pipe: the same text, less what would steer a terminal later."""
+    """For a file or a pipe: control characters are removed."""
     return re.sub(_STEERING, "", _plain_line_ends(text))
 
 
 def harmless_json(text: str) -> str:
-    """The same for a text that is JSON: what would steer a terminal becomes an escape, so that no value changes."""
+    """For a text that is JSON: control characters become JSON escapes, so that no value changes."""
     return re.sub(_STEERING, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def one_line(text: str) -> str:
-    """For a message on a line of its own: line ends, tabs and what would steer a terminal become blanks."""
-    if text.isprintable():  # Then there is nothing to replace, and no pattern has to be compiled.
+    """For a message on one line: line ends, tabs and control characters become spaces."""
+    if text.isprintable():  # Nothing to replace, so no pattern has to be compiled.
         return text
     return re.sub(_BREAKING, " ", re.sub(_STEERING, " ", without_surrogates(text)))
 
 
 def revealed(text: str) -> str:
-    """For a person who decides on it: every character but a newline is either seen or written as an escape."""
+    """For a person who decides on it: every character is visible, a newline, or an escape."""
     return "".join(map(_seen, text))
 
 
 def revealed_json(text: str) -> str:
-    """The same for a text that is JSON, which it stays."""
+    """The same for a text that is JSON; it stays JSON."""
     import json  # Here: reading a plain configuration needs this module, and no JSON.
 
     return "".join(letter if _seen(letter) == letter else json.dumps(letter)[1:-1] for letter in text)
@@ -136,10 +136,8 @@ def _escape(letter: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# How much room a text takes on a terminal, counted in columns: a letter of Chinese, Japanese or Korean takes two.
-#
-# A letter never counts for less than it takes. What joins or follows another letter is counted as if it stood alone, so
-# that a line that is cut to fit always fits.
+# How many columns a text takes on a terminal: a Chinese, Japanese or Korean letter takes two. Combining characters are
+# counted as if they stood alone, so that a line that is cut to fit always fits.
 
 
 def columns(text: str) -> int:

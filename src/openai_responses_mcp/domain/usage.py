@@ -1,4 +1,4 @@
-"""How much one caller may ask for, so that one person cannot spend what is meant for a team.
+"""Limits for each caller, so that one person cannot use up what a whole team shares.
 
 `UsageBook` counts: in this process, or in a store that several processes share. A call over a limit gets a result that
 says when to come back.
@@ -23,7 +23,7 @@ class CallerLimits(NamedTuple):
 
 
 class OverLimit(NamedTuple):
-    """A call that must not start. It can be retried after `seconds`. `uncounted`: the store does not answer."""
+    """A call that must not start. It can be retried after `seconds`. `uncounted` means that the store failed."""
 
     limit: Literal["calls_per_minute", "calls_at_once", "tokens_per_day", "uncounted"]
     most: int = 0

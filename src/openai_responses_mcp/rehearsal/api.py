@@ -1,6 +1,6 @@
-"""The API apart from HTTP: it remembers conversations, answers, and works on responses in the background.
+"""The API without HTTP: it remembers conversations, answers, and runs responses in the background.
 
-A question can ask for trouble, to see how a client takes it: `[rehearse: status=429; times=2]` or `[rehearse: delay=5]`.
+A question can ask for trouble, to see how a client handles it: `[rehearse: status=429; times=2]` or `[rehearse: delay=5]`.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def read_json(body: bytes) -> dict[str, Any]:
 
 
 def read_starting_after(text: str | None) -> int:
-    """The number of the event that a reader has seen last; without one it has seen none."""
+    """The number of the last event that the reader has seen; -1 for none."""
     if text is None:
         return -1
     try:
@@ -85,7 +85,7 @@ _KEYS: dict[str, tuple[Callable[[str], float], range, str]] = {
 
 
 def read_wishes(text: str) -> tuple[str, Wishes]:
-    """The question without its markers, and what they ask for. Raises `ApiError` for one that makes no sense."""
+    """The question without its markers, and their wishes. Raises `ApiError` for an invalid marker."""
     values: dict[str, Any] = {}
     for pair in ";".join(_MARKER.findall(text)).split(";"):
         name, _, value = map(str.strip, pair.partition("="))
@@ -113,7 +113,7 @@ _Kept = TypeVar("_Kept")
 
 
 class Memory(Generic[_Kept]):
-    """Of limited size: what came first is forgotten first."""
+    """Of limited size: the oldest entry is forgotten first."""
 
     def __init__(self, max_remembered: int = 10_000) -> None:
         self._max_remembered = max_remembered
@@ -139,7 +139,7 @@ class TimesAsked:
         self._counts = Memory[int]()
 
     def is_over(self, question: str, times: int | None) -> bool:
-        """Whether the question has been asked this many times before; counts this time unless it has."""
+        """True if the question was already asked this many times. If not, counts this time."""
         if times is None:
             return False
         asked = self._counts.maybe_recall(question) or 0
@@ -149,7 +149,7 @@ class TimesAsked:
         return False
 
 
-# Responses that run in the background, whether or not they are read
+# Responses that run in the background, even without a reader
 
 
 class RehearsedRun:
@@ -166,7 +166,7 @@ class RehearsedRun:
 
     @classmethod
     def start(cls, response: dict[str, Any], events: AsyncIterator[dict[str, Any]]) -> "RehearsedRun":
-        """Begin to publish the events, at the pace at which they come."""
+        """Publish the events as they come."""
         run = cls(unfinished(response, "queued"))
         run._work = asyncio.create_task(run._publish(events))
         return run
@@ -258,7 +258,7 @@ class RehearsedApi:
             self._questions.remember(response_id, question)
 
     async def create(self, request: Mapping[str, Any]) -> RehearsedRun:
-        """A finished run, or one that has just begun when it is to be done in the background."""
+        """A finished run, or a background run that has just begun."""
         earlier_question = self._earlier_question(request.get("previous_response_id"))
         asked = read_question(request["input"])
         question, wishes = read_wishes(asked.text)

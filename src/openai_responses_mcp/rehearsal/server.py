@@ -81,7 +81,7 @@ _CLOSE_SECONDS = 0.1  # how long an answer under way may still take; zero would 
 
 
 class RehearsalServer:
-    """`known` has what was asked before, by the ids of the responses: such a conversation can go on."""
+    """`known` has earlier questions by response id, so that their conversations can continue."""
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
         self._runner = web.AppRunner(

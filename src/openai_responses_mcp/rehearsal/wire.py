@@ -13,7 +13,7 @@ INVALID = "invalid_request_error"
 
 
 class ApiError(Exception):
-    """A request the API would refuse."""
+    """A request that the API would reject."""
 
     def __init__(
         self, status: int, message: str, *, type: str = INVALID, param: str | None = None, code: str | None = None
@@ -175,7 +175,7 @@ def numbered(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def stream_events(response: dict[str, Any], item_events: "Callable[[int, Item], _Events] | None" = None) -> _Events:
-    """The whole sequence, still without numbers; what is done in the background waits in the queue first."""
+    """The whole sequence, still without numbers. A background response is queued first."""
     started = unfinished(response, "in_progress")
     if response["background"]:
         queued = unfinished(response, "queued")

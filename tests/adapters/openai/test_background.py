@@ -34,7 +34,7 @@ SHORT_SECONDS = 1.0
 
 
 class Api:
-    """The stand-in and a gateway to it on whose clock nobody waits."""
+    """The stand-in, and a gateway whose clock never waits."""
 
     def __init__(self, server: HttpServer, base_url: str) -> None:
         self.server = server

@@ -175,7 +175,7 @@ class _Tee:
 
 
 def capture_sdk_logging(logger: Logger) -> None:
-    """Forward what is written with the standard `logging`, whether or not the SDK has set that up for itself.
+    """Forward the lines of the standard `logging`, even if the SDK has set that up for itself.
 
     The SDK's lines (`OPENAI_LOG`) become debug lines. All others keep their level. Otherwise they, and above all the
     warnings of asyncio, would be written to stderr unmasked, and the event loop would wait for that.

@@ -36,7 +36,7 @@ Step = Callable[[], Awaitable[object]]
 
 
 class BackgroundRun:
-    """One response. `is_known` is set once the API has told its id.
+    """One response. `is_known` is set once the API has sent its id.
 
     From then on `response_id` is None only if the API does not run it in the background. `trouble` is the last failure;
     None once reading has succeeded again.

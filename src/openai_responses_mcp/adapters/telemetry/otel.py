@@ -117,7 +117,7 @@ class OtelTelemetry(CallObserver):
             yield lambda reply: span.set_attributes(_reply_attributes(reply))
 
     async def flush(self) -> None:
-        """Send what is waiting, as far as there is time."""
+        """Send waiting spans and metrics, if there is time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_FLUSH_SECONDS):
                 await asyncio.gather(
