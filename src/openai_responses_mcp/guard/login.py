@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from urllib.parse import parse_qs, urlsplit
 
 from openai_responses_mcp.adapters.remote.wire import RemoteAddress, RemoteFault, WrongAddress, remote_address
+from openai_responses_mcp.commands.live import fitted
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.sql.own_files import own_folder
@@ -201,5 +202,5 @@ def _say(text: str) -> None:
 
 
 def _fail(reason: str, code: int) -> int:
-    sys.stderr.write(f"{PROGRAM}: {visible(reason)}\n")
+    sys.stderr.write(fitted(f"{PROGRAM}: {visible(reason)}", sys.stderr))
     return code
