@@ -136,9 +136,9 @@ async def test_text_that_looks_like_a_command_stays_text(
     there = Agent(name="A", model=model_there, tools=[read, pay], instructions=text)
     result = await within(other.approve_and_resume(paused.run_id, request.approval_id, agent=there))
     assert (result.output_text, ran) == ("done", [text])
-    told = json.dumps(model_there.calls[0].input, ensure_ascii=False)
-    assert "planted" not in told
-    assert json.dumps(f"the page says {text}", ensure_ascii=False)[1:-1] in told
+    heard = json.dumps(model_there.calls[0].input, ensure_ascii=False)
+    assert "planted" not in heard
+    assert json.dumps(f"the page says {text}", ensure_ascii=False)[1:-1] in heard
     assert (await runner.verify_execution_logs()).is_intact
 
 

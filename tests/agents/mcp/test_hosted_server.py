@@ -244,9 +244,9 @@ async def test_a_changed_definition_asks_a_human_again(
     changed = await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"})))
     assert len(changed.interruptions) == 1
     assert "has changed since it was approved" in changed.interruptions[0].prompt
-    told = changed.interruptions[0].definition_change
+    shown = changed.interruptions[0].definition_change
     part = {"schema": "inputSchema", "meta": "_meta"}.get(change, change)
-    assert told.startswith(f'"{part}"')
+    assert shown.startswith(f'"{part}"')
     await within(runner.approve_and_resume(changed.run_id, changed.interruptions[0].approval_id))
     assert not (await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"})))).interruptions
     assert log.read_text().count("called") == 4

@@ -136,14 +136,14 @@ async def test_only_a_tool_that_may_be_repeated_is_repeated(host: Host, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"),
+    ("behaviour", "output"),
     [
         ("refuses", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: text must be short"),
         ("fails", "The tool reports a failure: out of paper"),
     ],
 )
 async def test_errors_that_a_server_answers_with_go_to_the_model(
-    host: Host, tmp_path: Path, behaviour: str, told: str
+    host: Host, tmp_path: Path, behaviour: str, output: str
 ) -> None:
     log = tmp_path / "log"
     server = host(wild(behaviour, log), name="wild", require_approval=False, repeatable=["echo"])
@@ -152,7 +152,7 @@ async def test_errors_that_a_server_answers_with_go_to_the_model(
     runner = create_runner(safety_agent=FakeJudge())
     result = await within(runner.run(agent, "Say it", FAST))
     assert result.output_text == "I see."
-    assert str(result.tool_calls[0].output).startswith(told)
+    assert str(result.tool_calls[0].output).startswith(output)
     assert log.read_text().count("called") == 1
 
 
@@ -195,9 +195,9 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(
         if is_plain
         else host(command, name="wild", require_approval=False) as server
     ):
-        told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7})
-    assert told.startswith("AGENTS-E-MCP-EXEC: wild/echo was not called, because its arguments do not fit its schema")
-    assert "text: must be string" in told
+        output = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7})
+    assert output.startswith("AGENTS-E-MCP-EXEC: wild/echo was not called, because its arguments do not fit its schema")
+    assert "text: must be string" in output
     assert "called" not in log.read_text()
 
 
@@ -205,8 +205,8 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(
 async def test_arguments_that_take_for_ever_to_check_do_not_reach_the_server(host: Host, tmp_path: Path) -> None:
     log = tmp_path / "log"
     server = host(wild("endless-schema", log), name="wild", require_approval=False)
-    told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7}, seconds=30)
-    assert "too many steps" in told
+    output = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7}, seconds=30)
+    assert "too many steps" in output
     assert "called" not in log.read_text()
 
 
