@@ -17,6 +17,7 @@ import pytest
 from openai_responses_mcp.adapters.policy_file import LinearPatterns, parse_policy
 from openai_responses_mcp.guard.command_line import parse
 from tests.desk.terminal.test_for_people import Watching
+from tests.tools.docs import markdown
 from tests.tools.docs.site import DOCS, read
 
 PAGE = read(DOCS / "guard.md")
@@ -40,7 +41,7 @@ for line in sys.stdin:
 
 
 def blocks(language: str, page: str = PAGE) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    return [one.text for one in markdown.blocks(page) if one.language == language]
 
 
 def in_text(page: str) -> list[str]:
@@ -99,7 +100,7 @@ class Home:
         return done.stdout
 
     def serve(self, line: str) -> None:
-        """Until it says where it serves."""
+        """Stops once the address is printed."""
         environ = {**self.environ, "BROWSER": "true"}
         serving = subprocess.Popen(["sh", "-c", f"exec {line}"], env=environ, cwd=self.folder, stdout=subprocess.PIPE)
         with serving:
@@ -118,7 +119,7 @@ class Home:
 
 
 class Client:
-    """What Cursor does with its entry: starts it, and calls tools."""
+    """Starts the entry as Cursor does, and calls tools."""
 
     def __init__(self, home: Home) -> None:
         entry = home.entry()

@@ -43,24 +43,20 @@ def test_every_option_of_the_command_line_is_on_the_page_about_the_terminal() ->
 
 
 def commands(block: Block) -> str:
-    """A block without what is said to the reader."""
+    """A block without its comments."""
     return COMMENT.sub("", block.text) if block.language in ("sh", "py") else block.text
 
 
-def test_the_twin_has_the_same_headings() -> None:
-    assert [one.level for one in headings(JAPANESE)] == [one.level for one in headings(ENGLISH)]
-
-
-def test_the_twin_has_the_same_commands() -> None:
-    assert [(one.language, commands(one)) for one in blocks(JAPANESE)] == [
-        (one.language, commands(one)) for one in blocks(ENGLISH)
-    ]
-
-
-def test_the_twin_has_the_same_tables() -> None:
-    assert [[len(row) for row in table] for table in tables(JAPANESE)] == [
-        [len(row) for row in table] for table in tables(ENGLISH)
-    ]
+def test_the_twin_has_the_same_headings_commands_and_tables() -> None:
+    japanese, english = (
+        (
+            [one.level for one in headings(page)],
+            [(one.language, commands(one)) for one in blocks(page)],
+            [[len(row) for row in table] for table in tables(page)],
+        )
+        for page in (JAPANESE, ENGLISH)
+    )
+    assert japanese == english
 
 
 def test_the_twin_leads_to_the_same_pages() -> None:
