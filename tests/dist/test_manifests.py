@@ -43,7 +43,7 @@ def test_the_files_are_as_make_manifests_writes_them() -> None:
     assert stale() == []
 
 
-def test_no_other_file_lies_among_them() -> None:
+def test_there_is_no_other_file() -> None:
     tracked = {path.relative_to(ROOT).as_posix() for path in (ROOT / "config" / "dist").rglob("*") if path.is_file()}
     assert tracked - {path for path in tracked if "__pycache__" in path} == {
         path for path in FILES if path.startswith("config/dist/")
@@ -86,7 +86,7 @@ def test_names_and_texts_are_those_of_the_package(field: str, value: str) -> Non
     assert [document[field] for document in (BUNDLE, *plugins)] == [value] * 4
 
 
-def test_the_registry_is_told_a_name_that_this_repository_may_use() -> None:
+def test_the_registry_gets_the_name_of_this_repository() -> None:
     owner = urlsplit(PROJECT["urls"]["Repository"]).path.split("/")[1]
     assert SERVER["name"] == f"io.github.{owner}/{PROJECT['name']}"
     assert SERVER["repository"]["url"] == PROJECT["urls"]["Repository"]
@@ -96,7 +96,7 @@ def test_the_registry_is_told_a_name_that_this_repository_may_use() -> None:
 
 
 @pytest.mark.parametrize("client", ENTRIES)
-def test_a_client_is_told_the_same_command(client: str) -> None:
+def test_every_client_gets_the_same_command(client: str) -> None:
     entry = DOCUMENTS[ENTRIES[client]]["mcpServers"]["openai-responses"]
     assert (entry["command"], entry["args"]) == ("uvx", [f"openai-responses-mcp=={__version__}", "--stdio"])
 
@@ -119,7 +119,7 @@ def test_the_file_of_the_bundle_starts_the_server() -> None:
     assert __version__ in ended.stdout
 
 
-def test_the_registry_is_told_the_same_argument() -> None:
+def test_the_registry_gets_the_same_argument() -> None:
     (package,) = SERVER["packages"]
     assert (package["registryType"], package["identifier"], package["runtimeHint"]) == ("pypi", PROJECT["name"], "uvx")
     assert [argument["value"] for argument in package["packageArguments"]] == ["--stdio"]
@@ -141,10 +141,10 @@ def test_an_install_link_holds_what_the_documentation_says_of_cursor(line: int) 
 # Variables
 
 
-def test_the_registry_is_told_of_every_variable_and_of_no_other() -> None:
+def test_the_registry_lists_every_variable_and_no_other() -> None:
     (package,) = SERVER["packages"]
-    told = [variable["name"] for variable in package["environmentVariables"]]
-    assert told == [OpenAISettings().api_key_env, *VARIABLES, "DEBUG"]
+    listed = [variable["name"] for variable in package["environmentVariables"]]
+    assert listed == [OpenAISettings().api_key_env, *VARIABLES, "DEBUG"]
 
 
 def test_only_the_key_is_required_and_a_secret() -> None:
@@ -156,14 +156,14 @@ def test_only_the_key_is_required_and_a_secret() -> None:
 
 def test_what_a_variable_may_be_and_is_without_it_comes_from_the_settings() -> None:
     (package,) = SERVER["packages"]
-    told = {variable["name"]: variable for variable in package["environmentVariables"]}
+    listed = {variable["name"]: variable for variable in package["environmentVariables"]}
     defaults = Settings()
-    assert told["OPENAI_API_TIMEOUT"]["placeholder"] == str(defaults.request.timeout_ms)
-    assert told["OPENAI_API_TIMEOUT"]["format"] == "number"
-    assert told["ANSWER_VERBOSITY"]["choices"] == ["low", "medium", "high"]
-    assert "placeholder" not in told["MODEL_QUICK"]
-    # A default would become the variable's value and win over the user's file.
-    assert not any("default" in variable or "value" in variable for variable in told.values())
+    assert listed["OPENAI_API_TIMEOUT"]["placeholder"] == str(defaults.request.timeout_ms)
+    assert listed["OPENAI_API_TIMEOUT"]["format"] == "number"
+    assert listed["ANSWER_VERBOSITY"]["choices"] == ["low", "medium", "high"]
+    assert "placeholder" not in listed["MODEL_QUICK"]
+    # A default would become the value of the variable and override the user's file.
+    assert not any("default" in variable or "value" in variable for variable in listed.values())
 
 
 def test_the_key_has_the_same_name_everywhere_and_nowhere_a_value() -> None:

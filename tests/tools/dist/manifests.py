@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 REGISTRY_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 PATIENCE_SECONDS = 600
-"""How long a client that can be told so waits for a tool: research takes minutes."""
+"""The timeout of a tool, for clients that have such a setting: research takes minutes."""
 
 _IDENTITY: Json = {"name": NAME, "version": VERSION, "description": facts.DESCRIPTION}
 _ORIGIN: Json = {"homepage": facts.HOMEPAGE, "repository": facts.REPOSITORY, "license": facts.LICENSE}
