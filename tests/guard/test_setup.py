@@ -298,11 +298,16 @@ def test_a_guard_that_was_written_or_changed_by_hand_is_named_where_it_lacks_the
     assert f"Left alone: c in {machine.home / '.claude.json'}: {why}" in said
 
 
-@pytest.mark.parametrize("text", ["{ nothing", " " * (16 * 1024 * 1024 + 1)], ids=["broken", "too large"])
-def test_a_file_that_cannot_be_read_is_named_and_the_others_are_guarded(machine: Machine, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("{\n nothing", "line 2"), (" " * (16 * 1024 * 1024 + 1), "too large")],
+    ids=["broken", "too large"],
+)
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_guarded(machine: Machine, text: str, why: str) -> None:
     machine.cursor.write_text(text)
     said = machine.setup("--yes")
-    assert f"{machine.cursor}: it cannot be read" in said
+    reason = said.partition(f"{machine.cursor}: it cannot be read (")[2].partition(")\n")[0]
+    assert why in reason
     assert machine.cursor.read_text() == text
     assert "guard" in machine.codex.read_text()
 

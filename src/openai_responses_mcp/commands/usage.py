@@ -112,6 +112,7 @@ Usage: {PROGRAM} "<question>"     the same as --ask "<question>"
        {PROGRAM} approvals ...    decide what waits
        {PROGRAM} policy ...       check, test or suggest rules
        {PROGRAM} log ...          read the log of calls
+       {PROGRAM} status           what runs, waits and ran
 
 Commands:
 {table(COMMANDS)}

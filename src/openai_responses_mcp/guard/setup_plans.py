@@ -57,7 +57,7 @@ def files_with_servers(
 
 
 def _unreadable(file: str, exc: Exception) -> Plan:
-    why = Sentence("{file}: it cannot be read ({why})", file=file, why=type(exc).__name__)
+    why = Sentence("{file}: it cannot be read ({why})", file=file, why=getattr(exc, "strerror", None) or exc)
     return Plan(file, b"", b"", (), (why,))
 
 
