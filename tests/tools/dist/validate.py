@@ -1,9 +1,9 @@
-"""Holds what is shipped against the tools of those who read it: manifests, Dockerfile, workflows.
+"""Checks manifests, Dockerfile and workflows with the official tools.
 
     python -m tests.tools.dist.validate --tools <folder with hadolint and zizmor>
 
-A check is a function that returns the words of what is wrong. The Node tools run in a home of their own, so that nobody's
-set-up is read or changed. Cursor and the MCP registry have no such tool; `test_manifests` holds their files against facts.
+A check is a function that returns its findings as text. The Node tools run in their own home, so the user's set-up is neither
+read nor changed. Cursor and the MCP registry have no such tool; `test_manifests` checks their files.
 """
 
 import argparse
