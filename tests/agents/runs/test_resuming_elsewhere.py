@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import RunContextWrapper, RunHooks, SQLiteSession
+from agents import ModelResponse, RunContextWrapper, RunHooks, SQLiteSession
 
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
+from openai_responses_mcp.agents.testing import ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import RunRecord, RunStateStore
@@ -96,6 +97,27 @@ async def test_a_context_is_never_stored(scenes: tuple[Scene, Scene], tmp_path: 
     approval_id = run.interruptions[0].approval_id
     await within(second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent, options=options))
     assert hooks.seen == ["another"]
+
+
+class RecordsConversations(ScriptedModel):
+    """Also records the conversation of each request."""
+
+    def __init__(self, *turns: Any) -> None:
+        super().__init__(*turns)
+        self.conversations: list[str | None] = []
+
+    async def get_response(self, *args: Any, conversation_id: str | None = None, **options: Any) -> ModelResponse:
+        self.conversations.append(conversation_id)
+        return await super().get_response(*args, **options)
+
+
+async def test_a_run_resumed_in_another_process_stays_in_its_conversation(scenes: tuple[Scene, Scene]) -> None:
+    first, second = scenes
+    run = await paused(first, conversation_id="conv_1")
+    second.agent.model = model = RecordsConversations("all good")
+    approval_id = run.interruptions[0].approval_id
+    await within(second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent))
+    assert model.conversations == ["conv_1"]
 
 
 async def test_the_process_that_started_the_run_needs_nothing_again() -> None:
