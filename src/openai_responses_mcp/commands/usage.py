@@ -125,8 +125,7 @@ Options:
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 incomplete.
 More on these (the extra "guard"): {PROGRAM} guard --help
-Set OPENAI_API_KEY in the environment. Try it without a key:
-  {PROGRAM} --rehearse
+Set OPENAI_API_KEY in the environment, or try --rehearse without a key.
 """
 
 # The command line, understood
