@@ -38,7 +38,9 @@ MODULES = {
         ("tests/domain/test_citations.py", "tests/commands/test_showing.py"),
     ),
     "masking": Module(PACKAGE / "domain/masking.py", ("tests/domain/test_masking.py",)),
-    "strict_json": Module(PACKAGE / "domain/strict_json.py", ("tests/domain/test_strict_json.py",)),
+    "domain.jsonrpc": Module(
+        PACKAGE / "domain/jsonrpc.py", ("tests/domain/test_jsonrpc.py", "tests/server/test_jsonrpc.py")
+    ),
     "dispatcher": Module(
         PACKAGE / "server/dispatch.py",
         tuple(f"tests/server/test_{name}.py" for name in _DISPATCHING),

@@ -25,7 +25,7 @@ from openai_responses_mcp.domain.errors import (
     GatewayUnreachable,
     PreviousResponseLost,
 )
-from openai_responses_mcp.domain.strict_json import why_unreadable
+from openai_responses_mcp.domain.jsonrpc import why_unreadable
 from openai_responses_mcp.domain.texts import Sentence
 
 LONGEST_BODY = 300

@@ -9,7 +9,7 @@ from agents import Agent, AgentOutputSchemaBase, Model, RunConfig
 from openai import BadRequestError
 
 from openai_responses_mcp.agents.sdk.nested_runs import run_unguarded
-from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
+from openai_responses_mcp.domain.jsonrpc import UnreadableJson, read_json
 from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError, is_text

@@ -22,7 +22,7 @@ from agents import (
 )
 
 from openai_responses_mcp.agents.sdk.internals import mcp_binding, namespace_of
-from openai_responses_mcp.domain.strict_json import KeyTwice, UnreadableJson, read_json
+from openai_responses_mcp.domain.jsonrpc import KeyTwice, UnreadableJson, read_json
 from openai_responses_mcp.gate.calls import AMBIGUOUS, ToolDescription, ToolKind
 from openai_responses_mcp.gate.definitions import annotations_of
 from openai_responses_mcp.gate.errors import AgentsError

@@ -10,7 +10,7 @@ from typing import cast, get_args
 
 from openai_responses_mcp.desk.calls import LoggedCall, reason_of
 from openai_responses_mcp.desk.words import Words
-from openai_responses_mcp.domain import strict_json
+from openai_responses_mcp.domain import jsonrpc
 from openai_responses_mcp.domain.texts import Language, revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanDecision, ResumeToken, StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingTerms
@@ -242,7 +242,7 @@ def _id_in(given: JsonObject, name: str) -> str:
 
 def read_json(text: str | bytes) -> JsonValue:
     try:
-        read: JsonValue = strict_json.read_json(text)
-    except strict_json.UnreadableJson as exc:
+        read: JsonValue = jsonrpc.read_json(text)
+    except jsonrpc.UnreadableJson as exc:
         raise AgentsError(_CODE, f"This is not JSON that can be read in one way: {exc}") from None
     return read

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from openai_responses_mcp.commands.words import with_note
 from openai_responses_mcp.desk.terminal.console import words_here
-from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
+from openai_responses_mcp.domain.jsonrpc import UnreadableJson, read_json
 from openai_responses_mcp.domain.texts import Sentence, visible
 from openai_responses_mcp.gate.approvals.decisions import LONGEST_ARGUMENTS, LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from openai_responses_mcp.domain.strict_json import KeyTwice, UnreadableJson, read_json
+from openai_responses_mcp.domain.jsonrpc import KeyTwice, UnreadableJson, read_json
 
 
 @pytest.mark.parametrize("value", [None, True, 0, -1.5, 1e300, "a\u2028b", [], {"a": [{"b": {}}], "B": "a"}], ids=str)
