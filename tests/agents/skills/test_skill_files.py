@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.composition import list_skills, load_skills, skill_registry, to_tools
-from openai_responses_mcp.agents.skills import skill_files
+from openai_responses_mcp.agents.skills import registry
 from openai_responses_mcp.agents.skills.manifests import FoundSkill
-from openai_responses_mcp.agents.skills.skill_files import find_skills, read_skill_file
+from openai_responses_mcp.agents.skills.registry import find_skills, read_skill_file
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import code_of, within
 from tests.agents.skills.places import BAD, write_skill
@@ -139,7 +139,7 @@ async def test_the_folder_itself_may_be_a_link_or_a_skill(root: Path) -> None:
 
 async def test_folders_are_searched_only_so_deep(root: Path) -> None:
     deep = root
-    for number in range(skill_files.MAX_DEPTH - 1):
+    for number in range(registry.MAX_DEPTH - 1):
         deep /= f"level{number}"
     write_skill(deep / "too-deep" / "and-deeper")
     (deep / "no-skill" / "in-here").mkdir(parents=True)
@@ -172,7 +172,7 @@ async def test_a_long_description_is_a_warning_and_a_model_sees_its_beginning(ro
 async def test_only_so_many_files_are_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_skill(root / "a")
     (root / "many").mkdir()
-    for number in range(skill_files.MAX_ENTRIES + 1):
+    for number in range(registry.MAX_ENTRIES + 1):
         (root / "many" / str(number)).touch()
     skills = await load_skills(root)
     assert [skill.name for skill in skills] == ["a", "good"]
@@ -194,7 +194,7 @@ def test_only_files_of_the_skill_itself_can_be_read(root: Path, name: str) -> No
 
 def test_a_file_that_is_no_text_or_too_large_is_not_read(root: Path) -> None:
     (root / "good" / "image.png").write_bytes(b"\x89PNG\xff")
-    (root / "good" / "large.md").write_bytes(b"x" * (skill_files.MAX_FILE_BYTES + 1))
+    (root / "good" / "large.md").write_bytes(b"x" * (registry.MAX_FILE_BYTES + 1))
     for name in ("image.png", "large.md"):
         with pytest.raises(AgentsError) as caught:
             read_skill_file(str(root / "good" / "SKILL.md"), name)
@@ -204,10 +204,10 @@ def test_a_file_that_is_no_text_or_too_large_is_not_read(root: Path) -> None:
 def test_only_so_many_files_can_be_asked_for(root: Path) -> None:
     for folder in ("a", "b"):
         (root / "good" / folder).mkdir()
-        for number in range(skill_files.MAX_FILES_PER_SKILL):
+        for number in range(registry.MAX_FILES_PER_SKILL):
             (root / "good" / folder / f"{number}.md").touch()
     (found,), _ = find_skills(str(root), 1_000)
-    assert len(found.files) == skill_files.MAX_FILES_PER_SKILL
+    assert len(found.files) == registry.MAX_FILES_PER_SKILL
 
 
 def test_a_folder_that_cannot_be_opened_is_a_problem(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from openai_responses_mcp.agents.skills.manifests import (
     summary_of,
 )
 from openai_responses_mcp.agents.skills.parsing import tool_name_for
-from openai_responses_mcp.agents.skills.skill_files import read_skill_file
+from openai_responses_mcp.agents.skills.registry import read_skill_file
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
