@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.system_paths import SystemPaths
+from openai_responses_mcp.adapters.policy_file import SystemPaths
 
 
 def test_a_tilde_and_a_name_may_be_a_home_or_a_file(tmp_path: Path) -> None:

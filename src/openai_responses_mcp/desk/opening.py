@@ -54,8 +54,7 @@ def open_rules(
 
     A call that would touch the file itself or the `store` asks. `former_names`: see `PolicyRules`.
     """
-    from openai_responses_mcp.adapters.policy_file import LinearPatterns, NoPolicyFile, PolicyFile
-    from openai_responses_mcp.adapters.system_paths import SystemPaths
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, NoPolicyFile, PolicyFile, SystemPaths
 
     source = NoPolicyFile() if policy_file is None else PolicyFile(policy_file, LinearPatterns())
     own = [] if policy_file is None else [os.fspath(policy_file)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.adapters.system_paths import SystemPaths
+from openai_responses_mcp.adapters.policy_file import SystemPaths
 from openai_responses_mcp.gate.policy.rules import Paths
 from tests.agents.fake_policy import FakePaths
 

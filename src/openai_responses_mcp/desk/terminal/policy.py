@@ -179,8 +179,7 @@ _COMMANDS = {"check": _check, "test": _test, "suggest": _suggest}
 
 async def _checked(policy_file: str, store: str | None = None) -> PolicyFindings:
     """With a store, also unknown names. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read."""
-    from openai_responses_mcp.adapters.policy_file import LinearPatterns, check_policy_file
-    from openai_responses_mcp.adapters.system_paths import SystemPaths
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, SystemPaths, check_policy_file
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     known = await _known_tools(open_stores(store, must_exist=True)) if store else None
@@ -211,8 +210,7 @@ async def _known_tools(stores: Stores) -> KnownTools:
 
 async def _suggested(store: str, server: str | None = None) -> str:
     """A policy file from what people have decided, for one server or for all."""
-    from openai_responses_mcp.adapters.policy_file import LinearPatterns
-    from openai_responses_mcp.adapters.system_paths import SystemPaths
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, SystemPaths
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     stores = open_stores(store, must_exist=True)
