@@ -23,8 +23,7 @@ from openai_responses_mcp.config.settings import (
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
-from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller
-from openai_responses_mcp.server.long_calls import UnfinishedAnswers
+from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller, UnfinishedAnswers
 from openai_responses_mcp.server.tasks import Tasks
 from openai_responses_mcp.server.tool_results import Failures
 from tests.fakes import FakeLogger

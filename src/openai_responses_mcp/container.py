@@ -19,8 +19,7 @@ from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.ports import Logger, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage, UsageBook
-from openai_responses_mcp.server.calling import CallingRules, ToolCaller, caller_with
-from openai_responses_mcp.server.long_calls import UnfinishedAnswers
+from openai_responses_mcp.server.calling import CallingRules, ToolCaller, UnfinishedAnswers, caller_with
 from openai_responses_mcp.server.tasks import TaskIds, Tasks
 from openai_responses_mcp.server.tool_results import Failures
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.domain.models import Progress, ProgressListener
-from openai_responses_mcp.server.long_calls import progress_token_of, reporting
+from openai_responses_mcp.server.calling import progress_token_of, reporting
 from tests.fakes import WAIT_SECONDS, FakeClock
 from tests.server.wired import Wired, cancel, tool_call
 

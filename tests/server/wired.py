@@ -10,10 +10,9 @@ from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.masking import SecretMask
 from openai_responses_mcp.domain.ports import CallObserver, FramingFault, LLMGateway, Logger, Received, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
-from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller, caller_with
+from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller, UnfinishedAnswers, caller_with
 from openai_responses_mcp.server.dispatch import Dispatcher
 from openai_responses_mcp.server.eras import HandOver
-from openai_responses_mcp.server.long_calls import UnfinishedAnswers
 from openai_responses_mcp.server.tasks import TaskIds, Tasks
 from openai_responses_mcp.server.tool_results import Failures
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger, FakeTransport
