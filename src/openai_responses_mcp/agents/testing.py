@@ -18,7 +18,7 @@ from agents import (
 from agents.items import TResponseOutputItem, TResponseStreamEvent
 from openai.types.responses import ResponseOutputMessage, ResponseTextDeltaEvent
 
-from openai_responses_mcp.agents.providers.replayed_models import completed, function_call, message
+from openai_responses_mcp.agents.sdk.engine import completed, function_call, message
 from openai_responses_mcp.gate.json_values import JsonObject
 
 __all__ = ["ModelCall", "ScriptedCall", "ScriptedModel"]

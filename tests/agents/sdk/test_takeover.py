@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
 from openai_responses_mcp.agents.mcp.guarded_tools import guarded_mcp_tools
-from openai_responses_mcp.agents.providers.replayed_models import RepeatedModel
+from openai_responses_mcp.agents.sdk.engine import RepeatedModel
 from openai_responses_mcp.agents.sdk.takeover import Takeover
 from openai_responses_mcp.agents.sdk.turns import TurnHooks
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
