@@ -41,7 +41,7 @@ if sys.platform != "win32":
         with pytest.raises(ValueError, match="is not a regular file"):
             read_bytes(str(pipe), most_bytes=100)
 
-    def test_a_link_is_refused_where_it_may_lead_elsewhere(tmp_path: Path) -> None:
+    def test_a_symbolic_link_is_refused_if_links_are_not_followed(tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"1234")
         link = tmp_path / "link"
         link.symlink_to("file")

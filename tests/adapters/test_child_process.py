@@ -25,7 +25,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("then", ["", "sys.stdin.read()"], ids=["exits at once", "waits for its end"])
-async def test_what_it_has_started_ends_with_it(then: str) -> None:
+async def test_the_children_of_the_process_end_with_it(then: str) -> None:
     process = ChildProcess([sys.executable, "-c", SPAWNING + then], os.environ)
     child = int(os.read(process.wires[0], 100))
     with closing(process):
@@ -36,7 +36,7 @@ async def test_what_it_has_started_ends_with_it(then: str) -> None:
         await asyncio.sleep(0)
 
 
-async def test_its_input_can_be_closed_while_somebody_writes() -> None:
+async def test_writing_after_its_input_was_closed_does_not_fail() -> None:
     process = ChildProcess([sys.executable, "-c", "import time\nwhile True: time.sleep(1)"], {})
     wire = process.wires[1]
     process.close_input()
@@ -45,7 +45,7 @@ async def test_its_input_can_be_closed_while_somebody_writes() -> None:
         assert await asyncio.wait_for(process.end(), SLOW_SECONDS) == 143
 
 
-async def test_a_command_that_is_not_there_cannot_be_started() -> None:
+async def test_a_missing_command_cannot_be_started() -> None:
     with pytest.raises(FileNotFoundError):
         ChildProcess(["/nowhere/at-all"], {})
 
@@ -54,7 +54,7 @@ async def test_a_command_that_is_not_there_cannot_be_started() -> None:
 
 
 def followed(*chunks: bytes) -> list[str]:
-    """What comes out when the server writes this and ends."""
+    """The lines that come out when the server writes these chunks and ends."""
     theirs, ours = os.pipe(), os.pipe()
     lines = StderrLines("guard", ours[1])
     lines.follow(theirs[0])
@@ -80,11 +80,13 @@ def followed(*chunks: bytes) -> list[str]:
     ],
     ids=["cut", "control characters", "no text", "no end"],
 )
-def test_lines_of_a_server_are_bounded_and_steer_no_terminal(chunks: list[bytes], lines: list[str]) -> None:
+def test_stderr_lines_of_a_server_are_bounded_and_have_no_control_characters(
+    chunks: list[bytes], lines: list[str]
+) -> None:
     assert followed(*chunks) == lines
 
 
-def test_lines_of_the_guard_come_whole_and_in_order() -> None:
+def test_lines_of_the_guard_are_whole_and_in_order() -> None:
     reading, writing = os.pipe()
     lines = StderrLines("guard", writing)
     for number in range(100):
@@ -95,7 +97,7 @@ def test_lines_of_the_guard_come_whole_and_in_order() -> None:
         assert opened.read().splitlines() == [f"guard: line {number}" for number in range(100)]
 
 
-def test_the_last_line_that_says_something_is_known_at_the_end() -> None:
+def test_the_last_nonblank_line_is_known_at_the_end() -> None:
     theirs, ours = os.pipe(), os.pipe()
     lines = StderrLines("guard", ours[1])
     followed = lines.follow(theirs[0])
@@ -107,7 +109,7 @@ def test_the_last_line_that_says_something_is_known_at_the_end() -> None:
         os.close(descriptor)
 
 
-def test_warnings_of_the_library_become_lines() -> None:
+def test_log_warnings_become_lines_of_the_guard() -> None:
     reading, writing = os.pipe()
     lines, before = StderrLines("guard", writing), logging.getLogger().handlers[:]
     try:

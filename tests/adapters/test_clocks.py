@@ -16,19 +16,19 @@ def test_the_time_is_that_of_the_zone(name: str, hours: float) -> None:
     assert clock.today() == clock.now().date()
 
 
-def test_summer_time_counts() -> None:
+def test_daylight_saving_time_is_applied() -> None:
     zone = ZonedClock("Europe/Berlin").now().tzinfo
     offsets = {datetime(2026, month, 1, tzinfo=zone).utcoffset() for month in (1, 7)}
     assert offsets == {timedelta(hours=1), timedelta(hours=2)}
 
 
-def test_tokyo_needs_no_database() -> None:
+def test_tokyo_needs_no_time_zone_database() -> None:
     clock = clock_in("Asia/Tokyo")
     assert type(clock) is TokyoClock
     assert str(clock.now().tzinfo) == "Asia/Tokyo"
 
 
-def test_a_system_without_a_database_has_the_one_of_the_package() -> None:
+def test_without_a_time_zone_database_the_one_of_the_package_is_used() -> None:
     program = (
         "import zoneinfo; zoneinfo.reset_tzpath(())\n"
         "from openai_responses_mcp.adapters.clocks import clock_in; print(clock_in('America/Phoenix').now().tzname())"

@@ -1,4 +1,4 @@
-"""The policy in a file: the messages for its mistakes, and what happens when it changes."""
+"""The policy in a file: messages for its problems, and how changes are picked up."""
 
 import logging
 import os
@@ -70,12 +70,12 @@ rules:
         ('version: 1\n"a\\eb": 1\n', "policy.yaml:2: a b is an unknown key"),
     ],
 )
-def test_what_is_no_policy_is_reported_with_its_line(text: str, problem: str) -> None:
+def test_an_invalid_file_is_reported_with_the_line(text: str, problem: str) -> None:
     (found,) = problems_in(text)
     assert found.startswith(problem)
 
 
-def test_yaml_of_today_is_read() -> None:
+def test_policies_are_read_as_yaml_1_2() -> None:
     text = "version: 1\nrules: [{tools: ['*/x'], when: {a: no, b: {equals: yes}}, decide: deny, reason: 日本}]"
     reading = parse_policy("p", text, LinearPatterns())
     assert reading.problems == ()
@@ -114,12 +114,12 @@ def test_a_file_that_cannot_be_read_is_refused(file: Path, content: bytes | None
 
 
 @pytest.mark.parametrize("impossible", ["a\0b", "\ud800"])
-def test_a_name_that_no_file_can_have_is_refused(impossible: str) -> None:
+def test_an_impossible_file_name_is_refused(impossible: str) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID"):
         PolicyFile(impossible, LinearPatterns())
 
 
-def test_a_folder_or_a_pipe_is_no_policy(tmp_path: Path) -> None:
+def test_a_folder_or_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, words in ((tmp_path, "is a directory"), (tmp_path / "pipe", "is not a regular file")):
         with pytest.raises(AgentsError, match=words):
@@ -130,7 +130,7 @@ GOOD = "version: 1\nprofile: strict\n"
 
 
 @pytest.mark.parametrize("spoiled", ["", "version: 1\nprofile: lenient\n", "version: [", None])
-def test_a_file_that_breaks_later_leaves_the_last_good_one_and_warns_once(
+def test_a_file_that_becomes_invalid_leaves_the_last_good_policy_and_warns_once(
     file: Path, spoiled: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = opened(file, GOOD)
@@ -146,7 +146,7 @@ def test_a_file_that_breaks_later_leaves_the_last_good_one_and_warns_once(
     assert "the last good policy stays in force" in warning.message
 
 
-def test_a_file_that_breaks_again_is_warned_about_again(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_becomes_invalid_again_warns_again(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = opened(file, GOOD)
     for text in ("version: [", GOOD, "version: ["):
         file.write_text(text)
@@ -164,7 +164,7 @@ def test_a_change_within_one_tick_of_the_clock_is_seen(file: Path) -> None:
     assert source.current().profile == "strict"
 
 
-def test_a_file_that_was_put_in_place_with_an_old_date_is_seen(file: Path, tmp_path: Path) -> None:
+def test_a_replacement_file_with_an_old_date_is_seen(file: Path, tmp_path: Path) -> None:
     source = opened(file, "version: 1\nprofile: fast  #\n")
     other = tmp_path / "other.yaml"
     other.write_text(GOOD)
@@ -175,7 +175,7 @@ def test_a_file_that_was_put_in_place_with_an_old_date_is_seen(file: Path, tmp_p
 
 def test_an_unchanged_file_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = opened(file, GOOD)
-    # Well after the last change, as far as the source can tell.
+    # A file that changed only just now is read again each time.
     monkeypatch.setattr("time.time_ns", lambda: file.stat().st_ctime_ns + 10_000_000_000)
     before = source.current()
     opened_files: list[object] = []
@@ -195,7 +195,7 @@ def test_an_unchanged_file_is_read_once(file: Path, monkeypatch: pytest.MonkeyPa
     [("(a+)+", "a" * 50_000 + "!"), ("(a|a)*b", "a" * 50_000), (r"(.*)*x", "y" * 50_000), ("(a?){50}a{50}", "a" * 49)],
 )
 @pytest.mark.timeout(5)
-def test_a_pattern_that_keeps_others_busy_for_ages_is_done_at_once(pattern: str, text: str) -> None:
+def test_a_pattern_that_makes_other_engines_backtrack_takes_linear_time(pattern: str, text: str) -> None:
     assert not LinearPatterns().compile(pattern)(text)
 
 
@@ -208,11 +208,11 @@ def test_a_pattern_that_keeps_others_busy_for_ages_is_done_at_once(pattern: str,
         ("(?x)a # a comment", "unclosed group"),
     ],
 )
-def test_what_cannot_be_bounded_is_refused_with_the_reason(pattern: str, words: str) -> None:
+def test_a_pattern_that_cannot_run_in_linear_time_is_refused_with_the_reason(pattern: str, words: str) -> None:
     with pytest.raises(ValueError, match="can be used") as caught:
         LinearPatterns().compile(pattern)
     assert words in str(caught.value)
 
 
-def test_half_a_character_is_a_character() -> None:
+def test_a_pattern_matches_half_a_surrogate_pair_as_one_character() -> None:
     assert LinearPatterns().compile("a.b")("a\ud800b")

@@ -31,11 +31,11 @@ def shown(text: str, width: int = 40) -> tuple[list[str], list[str]]:
         (":smile: [red]text[/red]", [":smile: [red]text[/red]"]),
     ],
 )
-def test_every_word_stays(text: str, lines: list[str]) -> None:
+def test_markdown_is_rendered_without_losing_a_word(text: str, lines: list[str]) -> None:
     assert shown(text)[0] == lines
 
 
-def test_a_list_in_a_list_in_a_list_stays() -> None:
+def test_every_item_of_deeply_nested_lists_is_shown() -> None:
     text = "\n".join(f"{'  ' * depth}- item {depth}" for depth in range(15))
     assert [line.strip(" •") for line in shown(text, 80)[0]] == [f"item {depth}" for depth in range(15)]
 
@@ -45,13 +45,13 @@ def test_nothing_is_wider_than_the_terminal() -> None:
     assert "".join(lines) == "東京" * 30 + "https://example.com/" + "x" * 60
 
 
-def test_what_is_too_wide_for_a_column_goes_on_in_the_next_line() -> None:
+def test_text_too_wide_for_a_table_column_is_wrapped() -> None:
     lines, _ = shown(f"| a | b |\n|---|---|\n| {'x' * 60} | {'y' * 60} |", 40)
     assert "".join(lines).count("x") == 60
     assert "".join(lines).count("y") == 60
 
 
-def test_a_link_can_be_clicked_and_its_address_be_read() -> None:
+def test_a_link_is_clickable_and_shows_its_address() -> None:
     assert shown("[名前](https://e.com/a_b) here") == (["名前 (https://e.com/a_b) here"], ["https://e.com/a_b"])
     assert shown("<https://e.com>") == (["https://e.com"], ["https://e.com"])
 
@@ -59,13 +59,13 @@ def test_a_link_can_be_clicked_and_its_address_be_read() -> None:
 @pytest.mark.parametrize(
     "address", ["https://e.com/&#x202e;x", "https://e.com/\x1b]0;owned\x07", "javascript:alert(1)"]
 )
-def test_an_address_steers_nothing(address: str) -> None:
+def test_an_address_cannot_control_the_terminal(address: str) -> None:
     lines, links = shown(f"[x]({address})")
     assert all(letter.isprintable() for letter in "".join(lines + links))
     assert all(link.startswith("https://e.com/") for link in links)
 
 
-def test_an_address_is_read_once_where_it_stands_last() -> None:
+def test_an_address_is_spelled_out_only_at_its_last_link() -> None:
     lines, links = shown("Yes ([e](https://e.com)).\n\nSources:\n- [E](https://e.com) (2026-11-16)", 60)
     assert lines == ["Yes (e).", "", "Sources:", "", " • E (https://e.com) (2026-11-16)"]
     assert links == ["https://e.com"] * 2
@@ -91,7 +91,7 @@ def test_japanese_is_wrapped_between_letters_and_english_between_words(text: str
     assert shown(text, 20)[0] == lines
 
 
-def test_no_letter_is_lost_or_added_where_lines_are_wrapped() -> None:
+def test_wrapping_loses_and_adds_no_letters() -> None:
     text = "全角（かっこ）と「かぎ括弧」、句読点。English words、数字123、記号！？・ー々を混ぜた長い文章です。" * 3
     for width in range(8, 60):
         lines, _ = shown(text, width)

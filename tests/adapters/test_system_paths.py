@@ -1,4 +1,4 @@
-"""What only a real file system does."""
+"""Paths as only a real file system resolves them."""
 
 import os
 import pwd
@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from openai_responses_mcp.adapters.policy_file import SystemPaths
 
 
-def test_a_tilde_and_a_name_may_be_a_home_or_a_file(tmp_path: Path) -> None:
+def test_a_tilde_with_a_user_name_is_not_resolved(tmp_path: Path) -> None:
     somebody = pwd.getpwuid(os.getuid())
     assert SystemPaths().resolved(f"~{somebody.pw_name}/a", str(tmp_path)) is None
 
 
-def test_a_path_below_a_file_is_resolved_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_path_below_a_file_is_resolved_up_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("file")
     assert SystemPaths().resolved("link/a", str(tmp_path)) == os.path.realpath(f"{tmp_path}/file/a")
 
 
 @pytest.mark.parametrize("path", ["a/" * 3000, "x" * 5000, "/" + "y" * 300, "~\ud800", "~a\0", "\ud800"])
-def test_what_no_file_can_be_called_is_in_doubt(path: str) -> None:
+def test_an_impossible_file_name_is_not_resolved(path: str) -> None:
     assert SystemPaths().resolved(path, "/") is None
 
 
@@ -43,12 +43,12 @@ def test_what_no_file_can_be_called_is_in_doubt(path: str) -> None:
         " file:/a",
     ],
 )
-def test_what_some_servers_tidy_up_first_is_in_doubt(path: str) -> None:
+def test_a_path_that_some_servers_rewrite_is_not_resolved(path: str) -> None:
     assert SystemPaths().resolved(path, "/srv") is None
 
 
 @given(st.lists(st.sampled_from(["a", "b", "..", ".", "", "link", "file", "up", "gone"]), max_size=8))
-def test_a_path_that_is_clear_leads_where_the_system_says(folder: Path, names: list[str]) -> None:
+def test_a_resolved_path_is_the_one_of_the_system(folder: Path, names: list[str]) -> None:
     path = "/".join([str(folder), *names])
     found = SystemPaths().resolved(path, None)
     assert found in (None, os.path.realpath(path))
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_in_a_directory_that_is_gone_no_glob_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_glob_has_no_anchor_in_a_deleted_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -76,6 +76,6 @@ def test_in_a_directory_that_is_gone_no_glob_begins(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(("platform", "ignores"), [("linux", False), ("darwin", True), ("win32", True)])
-def test_some_systems_ignore_case(platform: str, ignores: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_ignore_case_on_macos_and_windows(platform: str, ignores: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", platform)
     assert SystemPaths().ignores_case is ignores

@@ -69,7 +69,7 @@ def test_every_key_and_item_has_its_line() -> None:
 @pytest.mark.parametrize(
     ("path", "line"), [((), 1), (("c",), 2), (("c", "b"), 2), (("c", "nothing", 3), 2), (("nothing",), 1)]
 )
-def test_what_is_not_written_out_has_the_line_of_what_is_around_it(path: tuple[str | int, ...], line: int) -> None:
+def test_a_missing_key_has_the_line_of_its_nearest_parent(path: tuple[str | int, ...], line: int) -> None:
     assert read_yaml("a: &x {b: 1}\nc: {b: 2}").line_of(path) == line
 
 
@@ -95,7 +95,7 @@ def test_what_is_not_written_out_has_the_line_of_what_is_around_it(path: tuple[s
         ("a: !!int many", 1, "the tag !!int does not belong here"),
     ],
 )
-def test_a_problem_says_where_and_what(text: str, line: int, words: str) -> None:
+def test_a_problem_has_a_line_and_a_message(text: str, line: int, words: str) -> None:
     with pytest.raises(YamlProblem) as caught:
         read_yaml(text)
     assert caught.value.line == line
@@ -103,14 +103,14 @@ def test_a_problem_says_where_and_what(text: str, line: int, words: str) -> None
     assert str(caught.value) == f"line {line}: {caught.value.text}"
 
 
-def test_as_many_values_as_allowed_are_read_and_one_more_is_not() -> None:
+def test_a_file_may_have_the_most_values_and_not_one_more() -> None:
     allowed = "[" + "x, " * (MAX_NODES - 1) + "]"
     assert len(read_yaml(allowed).data) == MAX_NODES - 1
     with pytest.raises(YamlProblem, match="more than 10000 values"):
         read_yaml(allowed.replace("[", "[x, "))
 
 
-def test_a_text_as_deep_as_allowed_is_read_and_a_deeper_one_is_not() -> None:
+def test_a_file_may_nest_to_the_greatest_depth_and_no_deeper() -> None:
     assert read_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH).data != []
     with pytest.raises(YamlProblem, match="nested deeper than 32 levels"):
         read_yaml("[" * 100_000)

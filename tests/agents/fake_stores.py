@@ -1,4 +1,4 @@
-"""The stores in plain dictionaries. They keep the same contracts as those on a database."""
+"""The stores in plain dictionaries, with the same contracts as those on a database."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -276,8 +276,6 @@ def _identity(log: ExecutionLog) -> tuple[str, str, str]:
 
 
 class FakeHead(AuditHead):
-    """A head in memory."""
-
     def __init__(self, *, is_sole_writer: bool = True) -> None:
         self.head: Head | None = None
         self.breaks_at_confirming = False

@@ -1,4 +1,4 @@
-"""Doubles of the guarded half's ports, and the few objects that most tests need."""
+"""Fakes of the ports of gate and agents, and the few objects that most tests need."""
 
 import asyncio
 from collections import deque
@@ -18,9 +18,9 @@ from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUn
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import Judge
 
-WAIT_SECONDS = 30.0  # what is waited for is a run of the SDK, or a process
+WAIT_SECONDS = 30.0  # long enough for a run of the SDK, or a process
 
-# What databases and encodings stumble over.
+# Texts that databases and encodings often reject.
 ODD_TEXTS = ("\0", "\ud800", "a\udfff\0b\ud83d", "\x10", "\x100000", "\x10d800", "\ud83d\ude00", "😀", "' \\ %s :x ?")
 
 T = TypeVar("T")
@@ -35,14 +35,14 @@ async def collected(events: AsyncIterator[T]) -> list[T]:
 
 
 def last_result(events: Sequence[RunEvent]) -> RunResult:
-    """What the last event of a stream carries."""
+    """The result in the last event of a stream."""
     result = events[-1].result
     assert result is not None
     return result
 
 
 async def code_of(work: Awaitable[Any]) -> str:
-    """The code that the work fails with, or nothing."""
+    """The code of the error that the work raises, or an empty string."""
     try:
         await within(work)
     except AgentsError as exc:
@@ -64,7 +64,7 @@ class FakeClock(Clock):
 
 
 class FakeJudge(Judge):
-    """Says or raises what was enqueued, else allows; remembers what it was asked."""
+    """Returns or raises what was enqueued, else allows; records its requests."""
 
     def __init__(self, *verdicts: GateDecision | Exception) -> None:
         self.requests: list[ToolCallRequest] = []
@@ -90,7 +90,7 @@ class FakeJudge(Judge):
 
 
 class BreakableLogStore(ExecutionLogStore):
-    """Another store that can be made to fail, at once or when a certain event comes, or to take its time."""
+    """Wraps a store. It can be made to fail, refuse or wait, always or at certain records."""
 
     def __init__(self, inner: ExecutionLogStore) -> None:
         self._inner = inner

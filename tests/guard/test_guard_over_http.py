@@ -1,4 +1,4 @@
-"""The guard over HTTP, in a process of its own: a server for each session or caller, and what belongs to whom."""
+"""The guard over HTTP, as a process: one server per session or caller, and nothing shared between callers."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedOverHttp]
 
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedOverHttp]:
-    """One that knows two people by their tokens."""
+    """A guard that knows two callers by their tokens."""
     folder = tmp_path_factory.mktemp("team")
     (folder / "config.yaml").write_text("http: {tokens_env: TEAM}")
     with closing(GuardedOverHttp(folder, "--config", str(folder / "config.yaml"), TEAM=TOKENS)) as guard:
@@ -104,7 +104,7 @@ async def test_a_session_has_a_server_of_its_own_that_ends_with_it(
 
 
 async def opened_when_there_is_room(http: httpx2.AsyncClient, url: str) -> None:
-    """The servers of the sessions before need a moment to end."""
+    """The servers of closed sessions need a moment to end."""
     status = 503
     async with asyncio.timeout(WAIT_SECONDS):
         while status == 503:
@@ -113,7 +113,7 @@ async def opened_when_there_is_room(http: httpx2.AsyncClient, url: str) -> None:
     assert status == 200
 
 
-async def test_exchanges_with_the_same_ids_get_their_own_answers(
+async def test_concurrent_requests_with_the_same_id_get_their_own_replies(
     guard: GuardedOverHttp, http: httpx2.AsyncClient
 ) -> None:
     messages = [tool_call(1, "echo", str(number), progressToken="a") for number in range(20)]
@@ -122,7 +122,7 @@ async def test_exchanges_with_the_same_ids_get_their_own_answers(
     assert {reply["id"] for reply in replies} == {1}
 
 
-async def test_a_server_that_ends_fails_its_calls_and_is_started_again(
+async def test_a_server_that_exits_fails_its_calls_and_is_restarted(
     guard: GuardedOverHttp, http: httpx2.AsyncClient
 ) -> None:
     ended = await called(http, guard.url, tool_call("a", "die", "3"))
@@ -137,7 +137,7 @@ async def test_a_server_that_ends_fails_its_calls_and_is_started_again(
     await http.delete(guard.url, headers=session)
 
 
-async def test_a_closed_response_cancels_the_call(guard: GuardedOverHttp, http: httpx2.AsyncClient) -> None:
+async def test_closing_a_response_cancels_its_call(guard: GuardedOverHttp, http: httpx2.AsyncClient) -> None:
     hang = tool_call("h", "hang", "cancel me")
     waiting = asyncio.create_task(http.post(guard.url, json=hang, headers=routed(hang)))
     at_server = await guard.until_seen(
@@ -164,7 +164,9 @@ async def test_a_cancelled_call_of_a_session_ends_with_an_error(
     await http.delete(guard.url, headers=session)
 
 
-async def test_a_session_is_asked_on_the_stream_of_its_call(team: GuardedOverHttp, http: httpx2.AsyncClient) -> None:
+async def test_the_question_for_a_call_comes_on_the_stream_of_that_call(
+    team: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
     session = await asking_session(http, team.url, **ANN)
     note = request(1, "tools/call", {"name": "write_note", "arguments": {"text": "asked in a session"}})
     async with http.stream("POST", team.url, json=note, headers=session) as stream:
@@ -172,19 +174,18 @@ async def test_a_session_is_asked_on_the_stream_of_its_call(team: GuardedOverHtt
         question = await next_message(lines)
         assert question["method"] == "elicitation/create"
         assert "asked in a session" in question["params"]["message"]
-        # An answer that comes faster than a person reads is a program's.
+        # An answer faster than a person can read is taken for a program's.
         await asyncio.sleep(READING_SECONDS)
         answer = {"action": "accept", "content": {"decision": "allow_once"}}
-        told = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
-        # Another caller cannot answer it.
-        assert (await http.post(team.url, json=told, headers={**session, **BOB})).status_code == 404
-        assert (await http.post(team.url, json=told, headers=session)).status_code == 202
+        reply = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
+        assert (await http.post(team.url, json=reply, headers={**session, **BOB})).status_code == 404
+        assert (await http.post(team.url, json=reply, headers=session)).status_code == 202
         assert "asked in a session" in text_in(await next_message(lines))
     await http.delete(team.url, headers=session)
 
 
 async def asking_session(http: httpx2.AsyncClient, url: str, **headers: str) -> dict[str, str]:
-    """Of a client that can ask its user."""
+    """The headers for a session of a client that can ask its user."""
     params = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
     reply = await http.post(url, json=request(0, "initialize", params), headers={**BOTH, **headers})
     return {**BOTH, **headers, "mcp-session-id": reply.headers["mcp-session-id"]}
@@ -198,7 +199,7 @@ async def next_message(lines: AsyncIterator[str]) -> Any:
     raise AssertionError("the stream has ended")
 
 
-async def test_what_one_caller_allows_does_not_hold_for_another(
+async def test_an_approval_by_one_caller_does_not_count_for_another(
     team: GuardedOverHttp, http: httpx2.AsyncClient
 ) -> None:
     asked = await called(http, team.url, tool_call(1, "write_note"), **ANN)
@@ -207,7 +208,7 @@ async def test_what_one_caller_allows_does_not_hold_for_another(
     answer = {QUESTION_KEY: {"action": "accept", "content": {"decision": "allow_tool_for_good"}}}
     again = tool_call(2, "write_note")
     again["params"] |= {"inputResponses": answer, "requestState": asked["result"]["requestState"]}
-    # The state belongs to ann's server: bob cannot bring it.
+    # The state belongs to Ann's server, so Bob's does not accept it.
     taken = await called(http, team.url, again, **BOB)
     assert taken["result"].get("resultType") == "input_required" or taken["result"]["isError"] is True
     assert "got" in text_in(await called(http, team.url, again, **ANN))
@@ -223,7 +224,7 @@ async def test_what_one_caller_allows_does_not_hold_for_another(
     assert [log.who for log in logs if log.event == "approval" and log.decision == "approved"][-1] == "ann"
 
 
-async def test_a_caller_without_a_token_is_refused_and_tokens_stay_with_the_guard(
+async def test_a_caller_without_a_token_is_refused_and_the_server_never_sees_the_tokens(
     team: GuardedOverHttp, http: httpx2.AsyncClient
 ) -> None:
     message = tool_call(1, "echo")
@@ -232,8 +233,8 @@ async def test_a_caller_without_a_token_is_refused_and_tokens_stay_with_the_guar
     assert "TEAM" not in environ["result"]["names"]
 
 
-async def test_a_server_at_a_url_is_guarded_for_a_team_too(tmp_path: Path) -> None:
-    """HTTP on both sides: each client has a connection of its own to the server."""
+async def test_a_server_at_a_url_can_be_guarded_over_http(tmp_path: Path) -> None:
+    """HTTP on both sides, in both eras."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
     given = ("--policy", str(rules), "--store", f"sqlite:///{tmp_path / 'guard.db'}")
@@ -242,17 +243,17 @@ async def test_a_server_at_a_url_is_guarded_for_a_team_too(tmp_path: Path) -> No
         closing(HttpProcess(environment(tmp_path), *given, "--url", server.url, verb="guard")) as guard,
     ):
         for mode, revision in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
-            told: list[str | None] = []
+            messages: list[str | None] = []
 
             async def note(progress: float, total: float | None, message: str | None) -> None:
-                told.append(message)  # noqa: B023 - called within the round
+                messages.append(message)  # noqa: B023 - called within the round
 
             async with asyncio.timeout(WAIT_SECONDS), Client(guard.url, mode=mode) as mcp:
                 assert mcp.protocol_version == revision
                 assert "answer" in [tool.name for tool in (await mcp.list_tools()).tools]
                 result = await mcp.call_tool("answer", {"query": "Why is the sky blue?"}, progress_callback=note)
                 assert not result.is_error
-            assert told[0] == "asking the model"
+            assert messages[0] == "asking the model"
 
 
 async def test_sigterm_lets_a_call_finish_if_its_question_is_answered_in_time(
@@ -267,13 +268,13 @@ async def test_sigterm_lets_a_call_finish_if_its_question_is_answered_in_time(
             guard.process.send_signal(signal.SIGTERM)
             await asyncio.sleep(READING_SECONDS)
             answer = {"action": "accept", "content": {"decision": "allow_once"}}
-            told = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
-            assert (await http.post(guard.url, json=told, headers=session)).status_code == 202
+            reply = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
+            assert (await http.post(guard.url, json=reply, headers=session)).status_code == 202
             assert "at the end" in text_in(await next_message(lines))
         assert await asyncio.to_thread(guard.wait) == 0
 
 
-async def test_what_takes_longer_than_the_drain_is_ended_and_exits_with_0(
+async def test_a_call_that_outlasts_the_drain_is_cancelled_and_the_exit_code_is_0(
     http: httpx2.AsyncClient, tmp_path: Path
 ) -> None:
     (tmp_path / "config.yaml").write_text("http: {tokens_env: TEAM}")
@@ -298,7 +299,7 @@ async def test_what_takes_longer_than_the_drain_is_ended_and_exits_with_0(
         (["--http", "0", "--policy", "/nowhere.yaml"], "nowhere.yaml"),
     ],
 )
-def test_what_cannot_be_served_is_refused_with_2(options: list[str], problem: str, tmp_path: Path) -> None:
+def test_options_that_cannot_be_served_exit_with_2(options: list[str], problem: str, tmp_path: Path) -> None:
     found = subprocess.run(
         [*COMMAND, "guard", *options, "--", "true"],
         env=environment(tmp_path),
@@ -322,5 +323,5 @@ async def test_status_shows_the_port_that_the_guard_listens_on(
             await asyncio.sleep(0.05)
     address = guard.url.removeprefix("http://").partition("/")[0]
     assert found[0].detail.startswith(f"over HTTP, {address}: ")
-    # So the desk knows which guard a request is of.
+    # The desk finds the guard of a request by this id.
     assert {log.run_id.rpartition("_")[0] for log in await stores.logs.query()} == {found[0].presence_id}

@@ -21,7 +21,7 @@ def policy(folder: Path, most: int) -> str:
 
 
 def all_call_at_once(guards: list[Guard], calls: int) -> list[str]:
-    """What each of the calls is answered with. Each guard gets all of its calls before any reply is read."""
+    """The text of each reply. Each guard gets all of its calls before any reply is read."""
     for guard in guards:
         guard.initialize()
     ids = [f"call-{number}" for number in range(calls)]

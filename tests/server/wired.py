@@ -54,7 +54,7 @@ def wired_caller(
     limits: CallerLimits = NO_LIMITS,
     observer: CallObserver | None = None,
 ) -> Caller:
-    """As the container wires one; the ids of tasks are signed with the secret."""
+    """Wired as in the container; `SECRET` signs the task ids."""
     fetching = FetchAnswer(gateway, clock, answering)
     failures = Failures(logger, mask)
     tasks = Tasks(gateway, fetching, clock, TaskIds(SECRET), failures, shows_response_id=rules.shows_response_id)
@@ -105,13 +105,13 @@ class Wired:
         self.dispatcher.handle(Received(body, self.transport))
 
     async def drained(self) -> list[Any]:
-        """Everything sent, once nothing is in flight any more."""
+        """Everything sent, once nothing is in flight."""
         async with asyncio.timeout(WAIT_SECONDS):
             await self.dispatcher.drain()
         return self.transport.replies()
 
     async def reply_to(self, message: dict[str, Any]) -> Any:
-        """The one reply to a message, once it is there."""
+        """Wait for the one reply to a message."""
         before = len(self.transport.sent)
         self.handle(message)
         replies = (await self.drained())[before:]

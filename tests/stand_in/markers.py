@@ -1,8 +1,8 @@
-"""All that a test can ask the stand-in for: `[rehearse: key=value; key=value]` anywhere in a question.
+"""Instructions of a test to the stand-in: `[rehearse: key=value; key=value]` anywhere in a question.
 
 Pairs are split on `;` (write `\\;` for a literal one), key from value at the first `=`; brackets inside a value must be
-balanced. Several markers add up. The names of faults are those of the tables where they are played: `bodies.py`,
-`streams.py`, `odd_answers.py`.
+balanced. Several markers add up. The names of faults are in the tables of `bodies.py`, `streams.py` and
+`odd_answers.py`.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 
 from openai_responses_mcp.rehearsal.wire import ApiError
 
-# In a list of statuses: the request is answered as ever, or its connection closed without a word.
+# In a list of statuses: the usual reply, or the connection closed without one.
 WORKS = 200
 NO_REPLY = 0
 
@@ -24,7 +24,7 @@ _CUT = re.compile(r"(after|in|end) (\d+)|none")
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of one of the client's functions that the answer asks for."""
+    """A call of one of the client's functions, made by the answer."""
 
     name: str
     arguments: str
@@ -32,7 +32,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a stream stops: broken off after an event or in the middle of it, or ended after it as if it were the last."""
+    """Where a stream stops: cut after an event or in the middle of it, or ended after it as if it were the last."""
 
     kind: str
     number: int
@@ -72,7 +72,7 @@ class Directives:
     calls: tuple[FunctionCall, ...] = ()
 
     def without_trouble(self) -> "Directives":
-        """Only what shapes a good answer."""
+        """Only the keys of a good answer."""
         return Directives(
             text=self.text,
             search=self.search,
@@ -84,9 +84,9 @@ class Directives:
 
 
 def read_directives(text: str) -> tuple[str, Directives]:
-    """The question without its markers, and what they ask for; each `call` is one function call.
+    """The question without its markers, and their keys; each `call` is one function call.
 
-    Raises `ApiError` for a key that there is not.
+    Raises `ApiError` for an unknown key.
     """
     plain, contents = _cut_out_markers(text)
     if not contents:
@@ -169,13 +169,13 @@ _KEYS: dict[str, Callable[[str], Any]] = {
     "header": _header,
     "call": str,
     "args": str,
-    "background": _yes_or_no,  # no: as an API that does not know the parameter
+    "background": _yes_or_no,  # no: like an API that does not know the parameter
     "queue": float,
     "cuts": _cuts,
     "get_status": _statuses,
     "cancel_status": _statuses,
     "hang_after": int,
     "cancelled_after": int,
-    "expires": int,  # the number of GETs that find it
-    "too_old": _yes_or_no,  # yes: for streams, not for single GETs
+    "expires": int,  # the number of GETs that still find the response
+    "too_old": _yes_or_no,  # yes: too old for streams, not for single GETs
 }

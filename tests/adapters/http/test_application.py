@@ -1,4 +1,4 @@
-"""What the application itself decides: limits, the metadata for clients, and the end. Nothing is answered behind it."""
+"""The HTTP application alone: limits, OAuth metadata and shutdown. The tests themselves reply to requests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -19,7 +19,7 @@ ISSUER = Issuer("https://login.example", "https://answers.example/mcp")
 
 
 class Served:
-    """Everything that arrives is kept, and answered only when the test does so."""
+    """Keeps every request that arrives; only the test replies."""
 
     def __init__(self, limits: HttpLimits = HttpLimits(), issuer: Issuer | None = None) -> None:  # noqa: B008
         self.received: asyncio.Queue[Received] = asyncio.Queue()
@@ -62,7 +62,7 @@ class Served:
         return asyncio.ensure_future(self.http.post(URL, json=message, headers=headers or routed(message)))
 
     async def session(self) -> dict[str, str]:
-        """What requests of a new session carry."""
+        """The headers for requests of a new session."""
         opening = self.post(request(0, "initialize", INITIALIZE), BOTH)
         (await self.next()).channel.reply(b"{}")
         return {**BOTH, "mcp-session-id": (await opening).headers["mcp-session-id"]}
@@ -71,7 +71,7 @@ class Served:
         return await asyncio.wait_for(self.received.get(), WAIT_SECONDS)
 
 
-async def test_too_many_calls_in_flight_are_refused_for_a_while() -> None:
+async def test_a_call_beyond_the_limit_gets_503_until_another_ends() -> None:
     served = Served(HttpLimits(most_in_flight=1))
     first = served.post(call(1, "Why?"))
     held = await served.next()
@@ -84,7 +84,7 @@ async def test_too_many_calls_in_flight_are_refused_for_a_while() -> None:
     assert (await second).status_code == 200
 
 
-async def test_too_many_sessions_are_refused_for_a_while() -> None:
+async def test_a_session_beyond_the_limit_gets_503() -> None:
     served = Served(HttpLimits(most_sessions=1))
     await served.session()
     refused = await served.post(request(0, "initialize", INITIALIZE), BOTH)
@@ -121,7 +121,7 @@ async def test_a_message_before_the_reply_makes_it_a_stream() -> None:
     assert reply.text == 'event: message\ndata: {"method":"notifications/x"}\n\nevent: message\ndata: {"id":1}\n\n'
 
 
-async def test_an_issuer_is_found_by_the_metadata_and_named_in_the_refusal() -> None:
+async def test_the_metadata_names_the_issuer_and_a_401_names_the_metadata() -> None:
     served = Served(issuer=ISSUER)
     message = enveloped(1, "tools/list")
     headers = {**routed(message), "host": "answers.example"}
@@ -138,7 +138,7 @@ async def test_an_issuer_is_found_by_the_metadata_and_named_in_the_refusal() -> 
         assert (await served.http.get(f"http://127.0.0.1:8080{path}", headers={"host": "x"})).status_code == 403
 
 
-async def test_while_the_issuer_is_down_a_token_that_cannot_be_checked_is_not_called_wrong() -> None:
+async def test_a_token_gets_503_and_not_401_while_its_issuer_is_down() -> None:
     served, issuer = Served(), FakeIssuer()
     issuer.is_down = True
     served.mcp._callers = issuer.callers()
@@ -153,7 +153,7 @@ async def test_without_an_issuer_there_is_no_metadata() -> None:
     assert (await Served().http.get(f"http://127.0.0.1:8080{path}")).status_code == 404
 
 
-async def test_the_end_closes_everything_that_did_not_end_in_time() -> None:
+async def test_draining_cancels_calls_that_do_not_end_in_time() -> None:
     served, order = Served(), list[str]()
     asked = served.post(call(1, "Why?"))
     await served.next()
@@ -164,7 +164,7 @@ async def test_the_end_closes_everything_that_did_not_end_in_time() -> None:
     assert (await served.post(call(2, "Why?"))).status_code == 503
 
 
-async def test_a_call_whose_client_lost_its_connection_counts_until_it_has_ended() -> None:
+async def test_a_call_that_lost_its_connection_counts_as_in_flight_until_it_ends() -> None:
     served = Served(HttpLimits(most_in_flight=1))
     session = await served.session()
     lost = served.post(request(1, "tools/call", {"name": "x"}), session)
@@ -172,7 +172,7 @@ async def test_a_call_whose_client_lost_its_connection_counts_until_it_has_ended
     lost.cancel()
     assert (await served.post(request(2, "tools/call", {"name": "x"}), session)).status_code == 503
     draining = asyncio.ensure_future(served.mcp.drain(WAIT_SECONDS, asyncio.Future()))
-    # What needs no reply is taken to the end: it may be the answer that the call waits for.
+    # Messages without a reply are still accepted: one may be the answer that the call waits for.
     note = {"jsonrpc": "2.0", "method": "notifications/x"}
     assert (await served.post(note, session)).status_code == 202
     assert not draining.done()
@@ -193,12 +193,12 @@ async def test_a_request_that_the_server_leaves_without_a_reply_gets_an_error() 
 # Calls that are silent for long, and tokens that expire
 
 
-async def test_a_silent_call_of_the_newer_era_is_answered_with_json_however_long_it_takes() -> None:
+async def test_a_silent_call_of_the_newer_era_gets_json_however_long_it_takes() -> None:
     served = Served(HttpLimits(ping_seconds=0.01))
     asked = served.post(call(1, "Why?"))
     channel = (await served.next()).channel
     served.post(call(2, "Why?", progressToken="t"))
-    # The second call, which came later, has been silent for long enough.
+    # Once the later call gets a ping, the first has been silent long enough for one too.
     await asyncio.wait_for(served.has_pinged.wait(), WAIT_SECONDS)
     channel.reply(b'{"id":1}')
     (await served.next()).channel.reply(b'{"id":2}')
@@ -228,7 +228,7 @@ class ExpiringCallers(Callers):
         return "ann"
 
 
-async def test_a_token_that_expires_ends_the_stream_of_the_server_but_not_a_call() -> None:
+async def test_an_expired_token_ends_the_stream_of_the_session_but_not_a_call() -> None:
     served, callers = Served(HttpLimits(ping_seconds=0.01)), ExpiringCallers({}, None)
     served.mcp._callers = callers
     session = await served.session()
@@ -237,7 +237,7 @@ async def test_a_token_that_expires_ends_the_stream_of_the_server_but_not_a_call
     channel = (await served.next()).channel
     callers.has_expired = True
     async with asyncio.timeout(WAIT_SECONDS):
-        while not listening.done():  # A stream that is never silent ends too.
+        while not listening.done():  # The stream ends even if it is never silent.
             served.transports[0].send(b'{"method":"notifications/x"}')
             await asyncio.sleep(0)
     assert (await listening).status_code == 200

@@ -1,4 +1,4 @@
-"""Exchanges of one caller as one client: ids that never mix, and what is cancelled."""
+"""All exchanges of one caller as one client: ids never mix, and a closed exchange is cancelled."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ async def test_the_same_ids_in_two_exchanges_do_not_collide() -> None:
         ]
 
 
-async def test_an_exchange_that_its_client_closes_is_cancelled_once() -> None:
+async def test_closing_an_exchange_cancels_its_request() -> None:
     joined, exchange = JoinedExchanges(), an_exchange(7)
     serving = asyncio.create_task(joined.serve(exchange))
     message, received = await taken(joined)
@@ -78,7 +78,7 @@ async def test_an_exchange_that_its_client_closes_is_cancelled_once() -> None:
     assert sent_to(exchange.outbox)[0]["error"]["code"] == -32800
 
 
-async def test_messages_reach_the_exchange_that_they_name_and_others_are_dropped() -> None:
+async def test_a_message_reaches_the_exchange_that_it_names_or_is_dropped() -> None:
     joined, exchange = JoinedExchanges(), an_exchange("listening")
     serving = asyncio.create_task(joined.serve(exchange))
     message, _ = await taken(joined)
@@ -106,7 +106,7 @@ async def test_a_message_that_is_no_request_passes_unchanged() -> None:
     assert sent_to(exchange.outbox) == [{"id": None}]
 
 
-async def test_a_client_that_reads_nothing_slows_the_server_down() -> None:
+async def test_a_client_that_does_not_read_slows_the_server_down() -> None:
     joined, exchange = JoinedExchanges(), an_exchange(1)
     serving = asyncio.create_task(joined.serve(exchange))
     _, received = await taken(joined)
@@ -126,7 +126,7 @@ async def test_a_client_that_reads_nothing_slows_the_server_down() -> None:
             await joined.receive()
 
 
-async def test_sessions_are_clients_and_all_exchanges_of_a_caller_are_one() -> None:
+async def test_each_session_is_a_client_and_all_exchanges_of_a_caller_share_one() -> None:
     served: list[tuple[str, str]] = []
 
     async def serve_client(client: Transport, key: str, caller: str) -> None:
@@ -150,7 +150,7 @@ async def test_sessions_are_clients_and_all_exchanges_of_a_caller_are_one() -> N
     assert sorted(served) == [("caller", "ann"), ("caller", "bob"), ("session", "ann")]
 
 
-async def test_a_caller_whose_server_failed_gets_an_error_and_a_new_start() -> None:
+async def test_a_caller_whose_server_failed_gets_an_error_and_then_a_new_server() -> None:
     is_broken = True
 
     async def serve_client(client: Transport, key: str, caller: str) -> None:
@@ -201,7 +201,7 @@ LISTED = {
     ],
     ids=str,
 )
-async def test_a_header_that_repeats_an_argument_of_a_listed_tool_has_to_agree(
+async def test_a_header_that_repeats_an_argument_must_match_it(
     headers: Headers, arguments: Any, differing: str | None
 ) -> None:
     joined = JoinedExchanges()

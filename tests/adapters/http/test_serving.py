@@ -23,7 +23,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 
 @asynccontextmanager
 async def served(make: Callable[[], HttpServer]) -> AsyncIterator[int]:
-    """The port."""
+    """Yields the port."""
     listening, server = listening_socket("127.0.0.1", 0), make()
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     yield listening.getsockname()[1]
@@ -65,7 +65,7 @@ async def test_forwarded_headers_count_only_from_a_trusted_proxy(trusted: tuple[
         assert (await http.get(f"http://127.0.0.1:{port}/", headers=headers)).text == shown
 
 
-async def test_a_certificate_of_its_own_is_shown(certificate: Path) -> None:
+async def test_the_given_certificate_is_used_for_tls(certificate: Path) -> None:
     trusting = ssl.create_default_context(cafile=certificate)
     server = served(lambda: HttpServer(application, tls=Tls(str(certificate), str(certificate))))
     async with server as port, httpx2.AsyncClient(trust_env=False, verify=trusting) as http:

@@ -19,7 +19,7 @@ from openai_responses_mcp.adapters.log.line_sink import (
 
 
 class GatedDestination(Destination):
-    """Takes nothing until it is opened; remembers what it got."""
+    """Blocks until `may_write` is set; records what it gets."""
 
     def __init__(self) -> None:
         self.has_been_asked = threading.Event()
@@ -67,7 +67,7 @@ def test_closing_ends_the_thread_and_drops_later_lines(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_bytes() == b"before\n"
 
 
-def test_full_sink_drops_lines_and_says_how_many_once_it_has_drained() -> None:
+def test_full_sink_drops_lines_and_writes_their_count_once_drained() -> None:
     destination = GatedDestination()
     sink = sink_for(destination)
     line = b"x" * 1023 + b"\n"
@@ -89,7 +89,7 @@ def test_line_longer_than_the_limit_is_taken_when_nothing_else_waits(tmp_path: P
     assert (tmp_path / "log").read_bytes() == line
 
 
-def test_closing_waits_no_longer_than_told_for_a_destination_that_never_takes_anything() -> None:
+def test_closing_waits_only_for_its_timeout_if_the_destination_hangs() -> None:
     destination = GatedDestination()
     sink = sink_for(destination)
     sink.put(b"a\n")
@@ -102,7 +102,7 @@ def test_closing_waits_no_longer_than_told_for_a_destination_that_never_takes_an
     assert destination.written == b"a\n"
 
 
-def test_closed_reader_ends_the_sink_silently() -> None:
+def test_closed_reader_is_reported_once() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     failures: list[int | None] = []
@@ -161,7 +161,7 @@ def test_file_that_fits_exactly_is_not_rotated(tmp_path: Path) -> None:
     assert path.read_bytes() == b"c\n"
 
 
-def test_file_that_cannot_be_renamed_grows_on(tmp_path: Path) -> None:
+def test_file_that_cannot_be_renamed_keeps_growing(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"a" * ROTATE_AT_BYTES)
     (tmp_path / "log.1").mkdir()
@@ -171,7 +171,7 @@ def test_file_that_cannot_be_renamed_grows_on(tmp_path: Path) -> None:
     assert path.stat().st_size == ROTATE_AT_BYTES + 2
 
 
-def test_what_is_no_path_fails_like_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
+def test_invalid_path_is_reported_once_like_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
     failures: list[OSError] = []
     sink = sink_for(RotatingFile(str(tmp_path / "bad\0path")), on_first_failure=failures.append)
     sink.put(b"a\n")
@@ -180,7 +180,7 @@ def test_what_is_no_path_fails_like_a_file_that_cannot_be_opened(tmp_path: Path)
     assert len(failures) == 1
 
 
-def test_file_that_can_be_opened_later_gets_the_count_of_what_was_lost(tmp_path: Path) -> None:
+def test_file_that_can_be_opened_later_gets_the_count_of_lost_lines(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.mkdir()
     has_failed = threading.Event()
@@ -193,11 +193,11 @@ def test_file_that_can_be_opened_later_gets_the_count_of_what_was_lost(tmp_path:
     assert path.read_bytes() == b"lost 1\nb\n"
 
 
-# What follows needs file modes, open files that can be renamed, and limits on a process.
+# These need file modes, renaming of open files, and process limits.
 if sys.platform != "win32":
     import resource
 
-    def test_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    def test_new_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
         path = tmp_path / "log"
         usual_mask = os.umask(0)
         try:
@@ -208,7 +208,7 @@ if sys.platform != "win32":
             os.umask(usual_mask)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
-    def test_file_from_before_is_closed_to_others(tmp_path: Path) -> None:
+    def test_existing_file_becomes_readable_by_its_owner_only(tmp_path: Path) -> None:
         path = tmp_path / "log"
         path.write_bytes(b"")
         path.chmod(0o666)
@@ -241,7 +241,7 @@ if sys.platform != "win32":
         os.close(reading)
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
-    def test_line_cut_by_a_full_disk_is_ended_when_there_is_room_again(tmp_path: Path) -> None:
+    def test_line_cut_by_a_full_disk_is_terminated_once_there_is_room(tmp_path: Path) -> None:
         path = tmp_path / "log"
         has_failed = threading.Event()
         sink = sink_for(RotatingFile(str(path)), on_first_failure=lambda _: has_failed.set())
@@ -273,9 +273,9 @@ if sys.platform != "win32":
 
 if sys.platform == "linux":
 
-    def test_sink_without_a_thread_loses_lines_until_one_can_be_started(tmp_path: Path) -> None:
+    def test_sink_that_cannot_start_its_thread_counts_lines_as_lost(tmp_path: Path) -> None:
         sink = sink_for(RotatingFile(str(tmp_path / "log")))
-        usual_size = threading.stack_size(2**46)  # More than there is.
+        usual_size = threading.stack_size(2**46)  # More than any machine has.
         try:
             sink.put(b"a\n")
         finally:

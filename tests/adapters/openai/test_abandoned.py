@@ -1,4 +1,4 @@
-"""What is cancelled here is cancelled at the API, at whatever stage it is; what was let go is not."""
+"""Cancelling a call also cancels its response at the API, at whatever stage it is."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ from tests.stand_in.server import StandIn
 
 
 class Cancelling(Api):
-    """Asks, and cancels the call when it has come as far as the test wants."""
+    """Makes calls, and cancels them at the stage that the test wants."""
 
     server: StandIn
     has_started: asyncio.Event
     calls: "dict[str, asyncio.Task[ModelReply]]"
-    """Cancelled in the moment in which they hear this."""
+    """By progress message: each call is cancelled when it hears its message."""
 
     def call(self, keys: str) -> "asyncio.Task[ModelReply]":
         return asyncio.ensure_future(self.gateway.respond(asking(keys), self.hear, self._note))
@@ -41,7 +41,7 @@ class Cancelling(Api):
             await asyncio.wait_for(call, 1)
 
     async def cancel_unanswered(self, keys: str, *, delay_seconds: float = 0.1) -> None:
-        """Ask, and cancel the call while the API has its request and has not replied."""
+        """Cancel a call whose request has reached the API but has no reply yet."""
         self.server.api.delay_seconds = delay_seconds
         call = self.call(keys)
         await self.server.wait_for_requests(1)
@@ -72,7 +72,9 @@ async def until(happened: asyncio.Event) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 5, 19])
-async def test_a_call_whose_research_hangs_after_any_event_leaves_nothing_running(api: Cancelling, number: int) -> None:
+async def test_cancelling_a_call_that_hangs_after_any_event_leaves_nothing_running(
+    api: Cancelling, number: int
+) -> None:
     call = api.call(f"search=yes; hang_after={number}")
     await until(api.has_started)
     await api.cancel(call)
@@ -86,7 +88,7 @@ async def test_a_call_whose_research_hangs_after_any_event_leaves_nothing_runnin
     "stage",
     ["waiting in the API's queue", "thinking", 'searching for "Why?"', "writing the answer"],
 )
-async def test_a_call_that_is_cancelled_at_any_stage_leaves_nothing_running(api: Cancelling, stage: str) -> None:
+async def test_cancelling_a_call_at_any_stage_leaves_nothing_running(api: Cancelling, stage: str) -> None:
     call = api.calls[stage] = api.call("search=yes; hang_after=15")
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(call, SLOW_SECONDS)
@@ -95,7 +97,7 @@ async def test_a_call_that_is_cancelled_at_any_stage_leaves_nothing_running(api:
     assert api.requested() == ["POST /responses", f"POST /responses/{api.started[0]}/cancel"]
 
 
-async def test_a_call_that_is_cancelled_while_it_waits_to_go_on_leaves_nothing_running(api: Cancelling) -> None:
+async def test_cancelling_a_call_that_waits_to_reconnect_leaves_nothing_running(api: Cancelling) -> None:
     call = api.call(f"hang_after=4; cuts=after 2; get_status={', '.join(['503'] * 5000)}")
     await until(api.has_started)
     await api.server.wait_for_requests(3)
@@ -104,7 +106,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_to_go_on_leaves_nothing_r
     assert api.cancellations() == 1
 
 
-async def test_a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_soon_as_it_is(api: Cancelling) -> None:
+async def test_a_call_cancelled_before_its_response_has_an_id_is_cancelled_once_it_has(api: Cancelling) -> None:
     await api.cancel_unanswered("hang_after=4", delay_seconds=0.3)
     assert api.requested() == ["POST /responses"]
     await api.wait_until_nothing_runs()
@@ -112,13 +114,13 @@ async def test_a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_s
     assert api.started == []
 
 
-async def test_a_call_that_fails_after_it_was_cancelled_needs_no_cancellation(api: Cancelling) -> None:
+async def test_a_cancelled_call_that_the_api_rejects_needs_no_cancel_request(api: Cancelling) -> None:
     await api.cancel_unanswered("status=401")
     assert await api.gateway.settle() is True
     assert api.requested() == ["POST /responses"]
 
 
-async def test_a_call_that_breaks_off_after_it_was_cancelled_may_go_on(api: Cancelling) -> None:
+async def test_a_cancelled_call_whose_connection_drops_may_still_run(api: Cancelling) -> None:
     await api.cancel_unanswered("drop=before")
     assert await api.gateway.settle() is False
 
@@ -128,7 +130,7 @@ async def test_without_cancelled_calls_there_is_nothing_to_settle(api: Cancellin
     assert await api.gateway.settle() is None
 
 
-async def test_a_call_that_is_answered_before_its_cancellation_gets_through_is_not_cancelled(api: Cancelling) -> None:
+async def test_a_cancelled_call_that_is_answered_first_needs_no_cancel_request(api: Cancelling) -> None:
     await api.cancel_unanswered("text=Well.; stream=twice")
     await api.wait_until_nothing_runs()
     assert api.cancellations() == 0
@@ -153,7 +155,7 @@ async def test_a_call_that_the_api_does_not_run_in_the_background_ends_with_its_
         assert api.requested() == ["POST /responses"]
 
 
-async def test_an_api_in_trouble_is_asked_again_to_cancel(api: Cancelling) -> None:
+async def test_a_failed_cancel_request_is_retried(api: Cancelling) -> None:
     call = api.call("hang_after=4; cancel_status=500, 429, 0, 503")
     await until(api.has_started)
     await api.cancel(call)
@@ -161,7 +163,7 @@ async def test_an_api_in_trouble_is_asked_again_to_cancel(api: Cancelling) -> No
     assert api.cancellations() >= 4
 
 
-async def test_an_api_that_never_cancels_is_left_alone_in_the_end(api: Cancelling) -> None:
+async def test_retries_of_a_cancel_request_are_bounded(api: Cancelling) -> None:
     call = api.call(f"hang_after=4; cancel_status={', '.join(['500'] * 50)}")
     await until(api.has_started)
     await api.cancel(call)
@@ -169,7 +171,7 @@ async def test_an_api_that_never_cancels_is_left_alone_in_the_end(api: Cancellin
     assert api.cancellations() == 6
 
 
-async def test_closing_says_whether_everything_is_cancelled_at_the_api(api: Cancelling) -> None:
+async def test_closing_returns_whether_everything_was_cancelled_at_the_api(api: Cancelling) -> None:
     for keys, is_settled in (("hang_after=4", True), ("hang_after=4; cancel_status=403", False)):
         api.has_started.clear()
         call = api.call(keys)

@@ -27,7 +27,7 @@ def headers_of(client: AsyncOpenAI) -> dict[str, str]:
     return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
-def test_the_headers_say_who_we_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_headers_carry_key_version_organisation_and_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     headers = headers_of(client(api_key=" made-up\n"))
@@ -37,7 +37,7 @@ def test_the_headers_say_who_we_are(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_an_organisation_that_is_not_set_is_not_named(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unset_organisation_or_project_has_no_header(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if value is not None:
         monkeypatch.setenv("OPENAI_ORG_ID", value)
         monkeypatch.setenv("OPENAI_PROJECT_ID", value)
@@ -45,25 +45,27 @@ def test_an_organisation_that_is_not_set_is_not_named(value: str | None, monkeyp
 
 
 @pytest.mark.parametrize("value", ["org-ä", "org\n1", "\udcff"])
-def test_what_no_header_can_carry_is_refused_by_name(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_no_header_can_carry_is_refused_with_the_header_name(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", value)
     with pytest.raises(GatewayRefused, match="no header can carry OpenAI-Organization as it is"):
         client()
 
 
-def test_credentials_in_the_address_take_the_place_of_the_key_and_leave_the_address() -> None:
+def test_credentials_in_the_base_url_replace_the_key_and_are_removed_from_the_url() -> None:
     found = client("http://someone:s%40cret@gateway.example/v1")
     assert str(found.base_url) == "http://gateway.example/v1/"
     assert headers_of(found)["Authorization"] == f"Basic {base64.b64encode(b'someone:s@cret').decode()}"
 
 
-def test_nothing_is_asked_twice_and_nothing_is_followed() -> None:
+def test_retries_and_timeouts_of_the_sdk_are_off() -> None:
     found = client()
     assert (found.max_retries, found.timeout) == (0, None)
 
 
 @pytest.mark.parametrize("base_url", ["http://[::1/v1", "http://api.example:99999/v1"])
-def test_an_address_that_is_none_is_refused(base_url: str) -> None:
+def test_an_invalid_base_url_is_refused(base_url: str) -> None:
     with pytest.raises(GatewayRefused, match=r"Check openai\.base_url"):
         client(base_url)
 
@@ -80,7 +82,7 @@ def test_an_address_that_is_none_is_refused(base_url: str) -> None:
         ("https://api.example/v1", {"ALL_PROXY": "socks5://proxy.example", "NO_PROXY": "*"}, None),
     ],
 )
-def test_the_proxy_is_the_one_that_the_environment_names_for_the_address(
+def test_the_proxy_for_a_base_url_comes_from_the_environment(
     base_url: str, variables: dict[str, str], proxy: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
@@ -89,7 +91,7 @@ def test_the_proxy_is_the_one_that_the_environment_names_for_the_address(
 
 
 @pytest.mark.parametrize("scheme", ["socks5", "odd"])
-def test_a_proxy_that_speaks_no_http_is_refused(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_is_not_http_is_refused(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"{scheme}://proxy.example:1080")
     with pytest.raises(GatewayRefused, match=rf"is a {scheme} proxy; only HTTP proxies.*Check.*the proxy variables"):
         client("https://api.example/v1")
@@ -103,7 +105,7 @@ def test_a_proxy_that_speaks_no_http_is_refused(scheme: str, monkeypatch: pytest
         ("https://api.example/v1", None, True),
     ],
 )
-def test_certificates_are_looked_for_where_something_is_encrypted(
+def test_certificates_are_loaded_only_if_the_api_or_the_proxy_uses_tls(
     base_url: str, proxy: str | None, is_encrypted: bool
 ) -> None:
     found = tls_for(URL(base_url), proxy)

@@ -47,7 +47,7 @@ def translated(exc: Exception) -> GatewayError:
 
 
 def exception_classes(module: ModuleType) -> list[type[BaseException]]:
-    # Classes only, by their look: the rest of these packages is loaded when it is first asked for, and takes seconds.
+    # Only names that look like classes: other attributes load submodules on first access, which takes seconds.
     things = [getattr(module, name) for name in dir(module) if name[0].isupper()]
     return [thing for thing in things if inspect.isclass(thing) and issubclass(thing, BaseException)]
 
@@ -63,7 +63,7 @@ def test_every_exception_of_the_vendors_is_covered_by_the_table(vendor: ModuleTy
     assert {kind.__name__ for kind in classes if not issubclass(kind, covered)} <= WEBSOCKETS
 
 
-def test_no_line_of_the_table_is_hidden_behind_another() -> None:
+def test_no_row_of_the_table_is_shadowed_by_an_earlier_one() -> None:
     kinds = [kind for kind, _, _ in EXCEPTIONS]
     hidden = [kind for number, kind in enumerate(kinds) if any(issubclass(kind, earlier) for earlier in kinds[:number])]
     assert hidden == []
@@ -94,13 +94,13 @@ def wrapped(cause: Exception | None) -> openai.APIConnectionError:
     ],
     ids=repr,
 )
-def test_an_exception_becomes_the_error_that_says_what_it_means(exc: Exception, error: type[GatewayError]) -> None:
+def test_a_vendor_exception_becomes_its_gateway_error(exc: Exception, error: type[GatewayError]) -> None:
     translation = translated(exc)
     assert type(translation) is error
     assert (translation.status, translation.name) == (None, type(exc.__cause__ or exc).__name__)
 
 
-def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
+def test_the_detail_in_a_message_is_one_bounded_line() -> None:
     assert "(a b)" in str(translated(ValueError(" a\n b ")))
     assert str(translated(ValueError())).startswith("The API's reply could not be read. Check ")
     assert len(str(translated(ValueError("x" * 10_000)))) < LONGEST_BODY + 150
@@ -115,7 +115,7 @@ def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
         ("Internal Server Error", "(Internal Server Error)"),
     ],
 )
-def test_nothing_is_named_that_only_programmers_know(said: str, shown: str) -> None:
+def test_messages_name_no_exception_classes(said: str, shown: str) -> None:
     text = str(translated(aiohttp.ClientPayloadError(said)))
     assert shown in text
     assert "Error:" not in text.replace("Server Error", "")
@@ -150,7 +150,7 @@ def test_a_failed_connection_is_described_in_the_words_of_the_system(cause: OSEr
     assert f" (api.example:443: {said})." in str(translated(aiohttp.ClientConnectorError(key, cause)))
 
 
-def test_what_is_no_fault_of_the_other_side_goes_through() -> None:
+def test_other_exceptions_pass_unchanged() -> None:
     with pytest.raises(ZeroDivisionError), vendor_errors_translated(lambda: NOW):
         raise ZeroDivisionError
     with pytest.raises(GatewayBroken, match=r"^ours$"), vendor_errors_translated(lambda: NOW):
@@ -206,7 +206,7 @@ def test_a_status_becomes_an_error_that_says_what_to_do(status: int, error: type
 
 @pytest.mark.parametrize("status", [429, 500])
 @pytest.mark.parametrize("facts", [{"code": "insufficient_quota"}, {"type": "insufficient_quota"}])
-def test_an_empty_account_is_not_worth_another_try(status: int, facts: dict[str, str]) -> None:
+def test_an_exhausted_quota_is_a_refusal_and_no_overload(status: int, facts: dict[str, str]) -> None:
     translation = refused(status, facts)
     assert type(translation) is GatewayRefused
     assert "check its plan and billing" in str(translation)
@@ -224,7 +224,7 @@ def test_an_empty_account_is_not_worth_another_try(status: int, facts: dict[str,
         ({"message": "The previous_response_id 'resp_1' has expired."}, "has expired (responses are kept for 30 days)"),
     ],
 )
-def test_a_lost_conversation_says_which_way_it_was_lost_and_what_to_do(body: dict[str, str], says: str) -> None:
+def test_a_lost_previous_response_says_why_and_what_to_do(body: dict[str, str], says: str) -> None:
     translation = refused(400, body)
     assert type(translation) is PreviousResponseLost
     assert f"The response that previous_response_id names {says}: ask again without previous_response_id." in str(
@@ -232,7 +232,7 @@ def test_a_lost_conversation_says_which_way_it_was_lost_and_what_to_do(body: dic
     )
 
 
-def test_a_bad_request_about_something_else_is_no_lost_conversation() -> None:
+def test_other_bad_requests_are_not_taken_for_a_lost_previous_response() -> None:
     assert type(refused(400, {"param": "tools", "message": "No."})) is GatewayRefused
     assert type(refused(404, {"message": "previous_response_id"})) is GatewayRefused
 
@@ -248,17 +248,17 @@ def test_a_bad_request_about_something_else_is_no_lost_conversation() -> None:
         (None, ("HTTP 418", None, None)),
     ],
 )
-def test_the_facts_are_found_where_apis_put_them(body: object, facts: tuple[Any, ...]) -> None:
+def test_message_type_and_code_are_read_from_every_form_of_error_body(body: object, facts: tuple[Any, ...]) -> None:
     error = refused(418, body)
     assert (str(error).rpartition("The API says: ")[2], error.kind, error.code) == facts
 
 
-def test_the_body_is_kept_for_the_log_as_far_as_a_line_goes() -> None:
+def test_the_body_kept_for_the_log_is_truncated() -> None:
     error = refused(500, text="é" * 1000)
     assert error.body == "é" * 300
 
 
-def test_a_refusal_has_the_name_that_the_sdk_gives_it() -> None:
+def test_an_error_carries_the_class_name_of_the_sdk_exception() -> None:
     response = httpx2.Response(503, json={"error": {"message": "m", "code": "c"}}, request=REQUEST)
     error = translated(openai.InternalServerError("made up", response=response, body=None))
     assert (error.status, error.code, error.name) == (503, "c", "InternalServerError")
@@ -284,11 +284,11 @@ def date_in(seconds: int) -> str:
         ({"retry-after-ms": "junk", "retry-after": "7"}, 7.0),
     ],
 )
-def test_retry_after_is_followed_where_it_can_be(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_in_every_valid_form(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_seconds(headers, lambda: NOW) == seconds
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
-def test_any_junk_in_retry_after_is_survived(value: str) -> None:
+def test_junk_in_retry_after_never_raises(value: str) -> None:
     seconds = retry_after_seconds({"retry-after": value}, lambda: NOW)
     assert seconds is None or seconds >= 0

@@ -1,4 +1,4 @@
-"""Server-sent events, fed whole, byte by byte, and in two pieces cut anywhere."""
+"""Server-sent events of the API, fed whole, byte by byte, and in two chunks split anywhere."""
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ def events_in(*chunks: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("wire", "events"), CASES.values(), ids=CASES)
-def test_events_come_out_whichever_way_they_are_cut(wire: bytes, events: list[bytes]) -> None:
+def test_events_are_whole_however_the_bytes_are_chunked(wire: bytes, events: list[bytes]) -> None:
     assert events_in(wire) == events
     assert events_in(*(wire[at : at + 1] for at in range(len(wire)))) == events
     assert events_in(*(piece for byte in wire for piece in (bytes([byte]), b""))) == events
@@ -47,11 +47,11 @@ def test_an_event_comes_out_as_soon_as_it_is_complete() -> None:
 @given(
     st.lists(st.sampled_from([b"data: a", b"data", b":", b"\r", b"\n", b"\r\n", b"event: x", b" ", b"\xef\xbb\xbf"]))
 )
-def test_any_bytes_in_any_chunks_give_the_same(pieces: list[bytes]) -> None:
+def test_any_bytes_give_the_same_events_in_any_chunks(pieces: list[bytes]) -> None:
     assert events_in(*pieces) == events_in(b"".join(pieces))
 
 
-def test_a_long_line_in_small_chunks_is_put_together_once() -> None:
+def test_a_long_line_in_small_chunks_is_one_event() -> None:
     chunk = b"x" * 1000
     events = events_in(b"data: ", *[chunk] * 10_000, b"\n\n")
     assert [len(event) for event in events] == [10_000_000]

@@ -1,4 +1,4 @@
-"""Which connections are used again: those whose reply was read to its end, and that have been silent since."""
+"""Which connections are reused: those whose reply was read to its end, and that have been silent since."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ def final_event(text: str) -> bytes:
 
 
 class Api:
-    """Answers each question with its number, and ends the stream as it is told to."""
+    """Answers each question with its number, and ends each stream with `end`."""
 
     def __init__(self, end: Ending) -> None:
         self._end = end
@@ -82,7 +82,7 @@ async def ask(base_url: str, times: int, *, timeout_seconds: float = SLOW_SECOND
 
 
 async def received() -> None:
-    """What was sent over loopback before has arrived after."""
+    """Wait until what was sent over loopback has arrived."""
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -96,16 +96,16 @@ async def as_late_as_over_a_network(reader: asyncio.StreamReader, writer: asynci
     writer.write(END)
 
 
-async def with_the_usual_mark(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def with_the_done_marker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"e\r\ndata: [DONE]\n\n\r\n" + END)
 
 
-async def with_more_than_was_wanted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def with_more_events(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(final_event("another") + b"3\r\n{[(\r\n" + END)
 
 
-@pytest.mark.parametrize("end", [as_late_as_over_a_network, with_the_usual_mark, with_more_than_was_wanted])
-async def test_a_stream_is_read_to_its_end_so_that_its_connection_is_used_again(end: Ending) -> None:
+@pytest.mark.parametrize("end", [as_late_as_over_a_network, with_the_done_marker, with_more_events])
+async def test_a_connection_is_reused_after_its_stream_was_read_to_the_end(end: Ending) -> None:
     api = Api(end)
     async with serving(api) as base_url:
         assert await ask(base_url, 20) == numbers(20)
@@ -132,33 +132,33 @@ async def with_garbage(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 
 
 @pytest.mark.parametrize("end", [never, endlessly, with_a_cut, with_garbage])
-async def test_a_stream_that_does_not_end_well_costs_the_connection_and_not_the_answer(end: Ending) -> None:
+async def test_a_stream_that_ends_badly_costs_the_connection_but_not_the_answer(end: Ending) -> None:
     api = Api(end)
     async with serving(api) as base_url:
         assert await ask(base_url, 2) == ["1", "2"]
     assert api.connections == 2
 
 
-async def test_an_answer_that_is_there_is_not_lost_to_the_deadline() -> None:
+async def test_a_timeout_while_the_stream_ends_does_not_lose_the_answer() -> None:
     api = Api(never)
     async with serving(api) as base_url:
         assert await ask(base_url, 1, timeout_seconds=0.9 * LONGEST_END_SECONDS) == ["1"]
 
 
-async def with_an_answer_to_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def with_an_unsolicited_reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(END)
     await received()
     writer.write(EVENT_STREAM + final_event("unasked") + END)
 
 
-async def test_an_answer_that_comes_unasked_answers_nothing() -> None:
-    api = Api(with_an_answer_to_nothing)
+async def test_an_unsolicited_reply_is_never_taken_for_an_answer() -> None:
+    api = Api(with_an_unsolicited_reply)
     async with serving(api) as base_url:
         assert await ask(base_url, 3) == numbers(3)
     assert api.connections == 3
 
 
-async def test_a_cancel_while_the_end_is_waited_for_closes_the_connection() -> None:
+async def test_cancelling_while_the_stream_ends_closes_the_connection() -> None:
     api = Api(never)
     async with serving(api) as base_url, asyncio.timeout(SLOW_SECONDS):
         gateway = openai_gateway(base_url)

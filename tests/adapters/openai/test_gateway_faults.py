@@ -1,4 +1,4 @@
-"""Everything that can go wrong at and on the way to the API is one clear error, in bounded time and memory."""
+"""Every fault of the API or the network becomes one clear error, in bounded time and memory."""
 
 import asyncio
 import contextlib
@@ -69,15 +69,13 @@ async def failure(base_url: str, question: str = "Hello", **options: Any) -> Gat
         ("bad-utf8", "(not UTF-8 at byte "),
     ],
 )
-async def test_a_reply_that_cannot_be_read_says_so_without_the_words_of_python(
-    base_url: str, body: str, says: str
-) -> None:
+async def test_an_unreadable_reply_is_described_without_python_terms(base_url: str, body: str, says: str) -> None:
     assert says in str(await failure(base_url, f"[rehearse: body={body}]", streams=False))
 
 
 @asynccontextmanager
 async def answering(*chunks: bytes, times: int = 1, status: int = 200) -> AsyncIterator[str]:
-    """An API that answers with these bytes, over and over again."""
+    """An API that replies with these bytes, repeated."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(f"HTTP/1.1 {status} As It Is\r\nConnection: close\r\n\r\n".encode())
@@ -100,7 +98,7 @@ async def answering(*chunks: bytes, times: int = 1, status: int = 200) -> AsyncI
         (500, b'{"a": "', GatewayOverloaded, 100 * LONGEST_ERROR_BYTES),
     ],
 )
-async def test_a_hundred_megabytes_are_never_held(
+async def test_a_reply_of_a_hundred_megabytes_is_never_held_in_memory(
     status: int, start: bytes, kind: type[GatewayError], most_held: int
 ) -> None:
     async with answering(start + b"x" * 1_000_000, times=100, status=status) as base_url:
@@ -128,7 +126,9 @@ async def test_a_hundred_megabytes_are_never_held(
     ],
     ids=lambda value: repr(value)[:50],
 )
-async def test_any_event_of_a_stream_is_survived(event: bytes, kind: type[GatewayError], code: str | None) -> None:
+async def test_an_error_or_malformed_event_in_a_stream_is_a_gateway_error(
+    event: bytes, kind: type[GatewayError], code: str | None
+) -> None:
     async with answering(b"data: " + event + b"\n\n") as base_url:
         error = await failure(base_url)
     assert type(error) is kind
@@ -136,13 +136,13 @@ async def test_any_event_of_a_stream_is_survived(event: bytes, kind: type[Gatewa
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"output":' + b"9" * 5000 + b"}", b"\xef\xbb\xbf{}"])
-async def test_any_json_is_survived(body: bytes) -> None:
+async def test_unusable_json_is_a_garbled_reply(body: bytes) -> None:
     async with answering(body) as base_url:
         assert type(await failure(base_url)) is GatewayGarbled
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
-async def test_certificates_that_cannot_be_read_are_named(
+async def test_an_unreadable_certificate_file_is_a_refusal_that_names_ssl_cert_file(
     base_url: str, content: str | None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path_factory.mktemp("certificates") / "all.pem"
@@ -152,21 +152,23 @@ async def test_certificates_that_cannot_be_read_are_named(
     error = await failure(base_url.replace("http:", "https:"))
     assert type(error) is GatewayRefused
     assert "Check SSL_CERT_FILE" in str(error)
-    assert (await ask(base_url)).text, "where nothing is encrypted nobody looks for certificates"
+    assert (await ask(base_url)).text, "without TLS no certificates are read"
 
 
 @pytest.mark.parametrize(
     "proxy",
     ["socks5://127.0.0.1:1", "odd://127.0.0.1:1", "http://127.0.0.1:port", "http://127.0.0.1:99999", "http://["],
 )
-async def test_a_proxy_that_cannot_be_used_is_named(base_url: str, proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unusable_proxy_is_a_refusal_that_names_the_proxy_variables(
+    base_url: str, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     error = await failure(base_url)
     assert type(error) is GatewayRefused
     assert "proxy variables" in str(error)
 
 
-async def test_a_proxy_from_the_environment_is_asked(
+async def test_requests_go_through_the_proxy_from_the_environment(
     server: StandIn, base_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", base_url.removesuffix("/v1"))
@@ -174,7 +176,7 @@ async def test_a_proxy_from_the_environment_is_asked(
     assert server.requests[0].target == "http://api.invalid/v1/responses"
 
 
-async def test_a_host_that_needs_no_proxy_is_asked_directly(
+async def test_a_host_in_no_proxy_is_reached_directly(
     server: StandIn, base_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
@@ -183,6 +185,6 @@ async def test_a_host_that_needs_no_proxy_is_asked_directly(
     assert server.requests[0].target == "/v1/responses"
 
 
-async def test_a_proxy_that_is_not_there_is_worth_repeating(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_proxy_is_an_unreachable_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     assert type(await failure("http://api.invalid/v1")) is GatewayUnreachable

@@ -1,4 +1,4 @@
-"""The way to the API as it really is: encrypted, with a certificate that is checked."""
+"""The connection to the API over TLS, with its certificate verified."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from tests.stand_in.server import StandIn
 
 @asynccontextmanager
 async def encrypted(base_url: str, certificate: Path) -> AsyncIterator[str]:
-    """The address of a server that decrypts and hands on to the given one."""
+    """The address of a TLS proxy in front of this URL."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     behind = urlsplit(base_url)
@@ -58,19 +58,19 @@ async def ask(base_url: str) -> ModelReply:
         await gateway.close()
 
 
-async def test_an_api_with_a_certificate_that_is_trusted_is_asked(
+async def test_an_api_with_a_trusted_certificate_is_asked(
     base_url: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert (await ask(base_url)).text == "Encrypted."
 
 
-async def test_an_api_with_a_certificate_that_nobody_vouches_for_is_not(base_url: str) -> None:
+async def test_an_api_with_an_untrusted_certificate_is_unreachable(base_url: str) -> None:
     with pytest.raises(GatewayUnreachable, match=r"(?i)certificate.*verify"):
         await ask(base_url)
 
 
-async def test_an_api_with_the_certificate_of_another_host_is_not(
+async def test_an_api_with_the_certificate_of_another_host_is_unreachable(
     base_url: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

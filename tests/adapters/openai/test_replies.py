@@ -1,4 +1,4 @@
-"""What a body holds, whichever of the two forms it has and whatever it is called."""
+"""Bodies of replies, as JSON or as events, whatever their content type says."""
 
 import itertools
 import json
@@ -39,7 +39,7 @@ def test_the_first_byte_distinguishes_events_from_one_object(content_type: str) 
 
 
 @pytest.mark.parametrize("start", [b": hello\n\n", b"id: 1\n", b"retry: 1\n", b"data: ", b"event: x\n"])
-def test_every_kind_of_line_may_begin_a_stream(start: bytes) -> None:
+def test_a_stream_may_begin_with_any_kind_of_line(start: bytes) -> None:
     body = start + (b"" if start == b"data: " else b"data: ") + b'{"type":"x"}\n\n'
     assert read(body, "") == [{"type": "x"}]
 
@@ -52,7 +52,7 @@ def test_a_single_value_that_is_no_object_is_passed_on(body: bytes, response: ob
 @pytest.mark.parametrize(
     "body", [b"", b" \n", b"<!DOCTYPE html>", b"{cut", b"error: no", b"internal error", b"\xff", b"[" * 100_000]
 )
-def test_what_is_neither_cannot_be_read(body: bytes) -> None:
+def test_a_body_that_is_neither_json_nor_events_cannot_be_read(body: bytes) -> None:
     for content_type in (JSON, "text/html", ""):
         with pytest.raises((ValueError, RecursionError)):
             read(body, content_type)
@@ -73,7 +73,7 @@ def test_half_a_surrogate_pair_is_read() -> None:
     assert read(b'data: {"type": "\\ud800"}\n\n', EVENTS) == [{"type": "\ud800"}]
 
 
-def test_the_mark_for_the_end_ends_a_stream() -> None:
+def test_the_done_marker_ends_a_stream() -> None:
     reader = ReplyReader(EVENTS)
     assert list(reader.receive(b'data: {"type":"x"}\n\ndata: [DONE]\n\ndata: {"type":"y"}\n\n')) == [{"type": "x"}]
     assert reader.has_ended
@@ -86,7 +86,7 @@ def test_events_are_read_one_at_a_time() -> None:
         next(events)
 
 
-def test_a_body_may_only_be_so_long() -> None:
+def test_the_length_of_a_body_is_limited() -> None:
     reader, event = ReplyReader(EVENTS), b'data: {"text": "' + b"x" * 1024 * 1024 + b'"}\n\n'
     count = LONGEST_REPLY_BYTES // len(event)
     assert sum(len(list(reader.receive(event))) for _ in range(count)) == count
@@ -94,14 +94,14 @@ def test_a_body_may_only_be_so_long() -> None:
         list(reader.receive(event))
 
 
-def test_one_object_has_a_limit_of_its_own() -> None:
+def test_one_object_has_its_own_limit() -> None:
     reader = ReplyReader("application/json")
     with pytest.raises(BodyTooLong, match="more than 2 MiB in one object"):
         list(reader.receive(b'{"output": "' + b"x" * LONGEST_OBJECT_BYTES))
 
 
 @pytest.mark.parametrize("chunk", [1024 * 1024, 4 * 1024 * 1024])
-def test_one_event_has_a_limit_of_its_own(chunk: int) -> None:
+def test_one_event_has_its_own_limit(chunk: int) -> None:
     data = b'data: {"text": "' + b"x" * LONGEST_OBJECT_BYTES + b'"}\n\n'
     reader = ReplyReader("text/event-stream")
     with pytest.raises(BodyTooLong, match="more than 2 MiB in one event"):

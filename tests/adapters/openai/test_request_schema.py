@@ -1,4 +1,4 @@
-"""Every request that the tools and the settings can make is one that the API's published description allows."""
+"""Every request that the tools and the settings can make fits the API's published schema."""
 
 import importlib
 import json
@@ -88,7 +88,7 @@ def body_of(tool: Tool, arguments: dict[str, Any], settings: Settings) -> dict[s
 
 
 @pytest.mark.parametrize("tool", ASKING.values(), ids=ASKING)
-def test_a_request_is_what_the_published_description_allows(tool: Tool) -> None:
+def test_every_request_fits_the_published_schema(tool: Tool) -> None:
     required = {argument.name: "Why?" for argument in tool.arguments if argument.is_required}
     for name, settings in SETTINGS.items():
         for arguments in (required, ARGUMENTS):
@@ -97,23 +97,23 @@ def test_a_request_is_what_the_published_description_allows(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize(("tool", "is_in_background"), [("answer", False), ("answer_detailed", True), ("iris", False)])
-def test_research_is_asked_for_in_the_background(tool: str, is_in_background: bool) -> None:
+def test_only_detailed_answers_run_in_the_background(tool: str, is_in_background: bool) -> None:
     body = body_of(TOOLS[tool], ARGUMENTS, Settings())
     assert body.get("background") == (True if is_in_background else None)
     assert "background" not in body_of(TOOLS[tool], ARGUMENTS, ALL)
 
 
-def test_every_field_that_is_set_here_is_kept_from_request_extra() -> None:
+def test_request_extra_may_not_set_any_field_that_the_server_sets() -> None:
     settings = ALL._replace(request=ALL.request._replace(store=True, extra={}))
     fields = [body_of(TOOLS[tool], ARGUMENTS, settings) for tool in ("iris", "answer_detailed")]
     assert {name for body in fields for name in body} == set(SERVER_FIELDS)
 
 
-# The extract against the types that it comes from
+# The extract of the schema against the types that it comes from
 
 
 @pytest.mark.parametrize("name", SCHEMA["$defs"])
-def test_the_extract_has_the_names_and_values_of_the_published_description(name: str) -> None:
+def test_the_extract_has_the_names_and_values_of_the_sdk_types(name: str) -> None:
     extract = SCHEMA["$defs"][name]
     module, _, kind = extract["from"].rpartition(".")
     hints = get_type_hints(getattr(importlib.import_module(module), kind))
@@ -125,7 +125,7 @@ def test_the_extract_has_the_names_and_values_of_the_published_description(name:
 
 
 def _values(kind: Any) -> Iterator[Any]:
-    """The values of a Literal, however deep it stands in lists and unions."""
+    """The values of a Literal, however deeply nested in lists and unions."""
     if get_origin(kind) is Literal:
         yield from get_args(kind)
         return

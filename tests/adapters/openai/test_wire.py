@@ -78,7 +78,7 @@ def test_fields_a_gateway_refuses_can_be_left_out() -> None:
     }
 
 
-def test_fields_that_we_do_not_know_can_be_added() -> None:
+def test_extra_fields_can_be_added() -> None:
     extra = {"service_tier": "flex", "metadata": {"team": "a"}}
     assert request_body(PLAIN, ("truncation",), extra) == {
         **{name: value for name, value in PLAIN_BODY.items() if name != "truncation"},
@@ -196,7 +196,7 @@ def test_a_response_that_is_not_finished_is_garbled(status: object) -> None:
     "body",
     [None, "text", {}, {"output": None}, {"output": ["text"]}, {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]}, {"output": [message("text")]}, {"output": [message(text(7))]}, {"output": [message({"type": "output_text"})]},],
 )  # fmt: skip
-def test_a_reply_without_the_shape_an_answer_needs_is_garbled(body: object) -> None:
+def test_a_reply_with_an_unexpected_shape_is_garbled(body: object) -> None:
     with pytest.raises(GatewayGarbled, match="unexpected shape"):
         read_reply(body)
 
@@ -211,7 +211,7 @@ def test_a_reply_without_the_shape_an_answer_needs_is_garbled(body: object) -> N
         {"error": 7},
     ],
 )
-def test_what_an_answer_can_do_without_may_have_any_shape(fields: dict[str, Any]) -> None:
+def test_optional_fields_with_unexpected_types_are_ignored(fields: dict[str, Any]) -> None:
     assert read_reply(response(message(text("a")), **fields)) == ModelReply(text="a")
 
 
@@ -222,7 +222,7 @@ def test_what_an_answer_can_do_without_may_have_any_shape(fields: dict[str, Any]
         {"input_tokens": 1.5, "output_tokens": 2, "total_tokens": 3},
     ],
 )
-def test_usage_that_is_not_whole_is_none(usage: dict[str, Any]) -> None:
+def test_incomplete_or_fractional_usage_is_ignored(usage: dict[str, Any]) -> None:
     assert read_reply(response(usage=usage)).usage is None
 
 
@@ -230,7 +230,7 @@ def test_usage_that_is_not_whole_is_none(usage: dict[str, Any]) -> None:
     "annotations",
     [None, "odd", {}, [None, 7, "odd", [], cites(7), cites(None), cites(" "), {"type": "url_citation"}]],
 )
-def test_annotations_that_are_no_citations_are_passed_over(annotations: object) -> None:
+def test_annotations_that_are_not_citations_are_ignored(annotations: object) -> None:
     part = {"type": "output_text", "text": "a", "annotations": annotations}
     assert read_reply(response(message(part))).cited == ()
 
@@ -245,7 +245,7 @@ def test_only_url_citations_count_and_titles_may_be_missing() -> None:
     assert reply.cited == (Source("https://a.org"), Source("https://a.org"))
 
 
-def test_citations_in_a_commentary_are_not_those_of_the_answer() -> None:
+def test_citations_in_a_commentary_are_ignored() -> None:
     aside = message(text("aside", cites("https://a.org")), phase="commentary")
     assert read_reply(response(aside, message(text("a"), phase="final_answer"))).cited == ()
 
@@ -277,13 +277,13 @@ def test_a_search_counts_even_when_its_sources_cannot_be_read(call: dict[str, An
         ({}, None),
     ],
 )
-def test_a_date_is_the_first_of_three_fields_that_holds_one(fields: dict[str, Any], date: str | None) -> None:
+def test_the_date_comes_from_the_first_of_three_fields_that_is_valid(fields: dict[str, Any], date: str | None) -> None:
     searched = read_reply(response(search({"type": "url", "url": "https://a.org", **fields}))).searched
     cited = read_reply(response(message(text("a", cites("https://a.org", **fields))))).cited
     assert (searched[0].date, cited[0].date) == (date, date)
 
 
-def test_a_citation_has_its_own_date_before_that_of_the_search() -> None:
+def test_the_date_of_a_citation_overrides_that_of_the_search() -> None:
     source = {"type": "url", "url": "https://a.org", "date": "2026-01-02"}
     cited = message(text("a", cites("https://a.org", date="2025-05-05")))
     assert read_reply(response(search(source), cited)).cited[0].date == "2025-05-05"
@@ -323,11 +323,11 @@ def searched(action: object) -> dict[str, Any]:
         ({"type": ["odd"]}, None),
     ],
 )
-def test_progress_shows_a_person_what_matters(event: dict[str, Any], shown: str | None) -> None:
+def test_an_event_becomes_a_progress_message_for_people(event: dict[str, Any], shown: str | None) -> None:
     assert progress_of(event) == (Progress(shown) if shown else None)
 
 
-def test_progress_has_the_words_of_an_answer_as_they_come() -> None:
+def test_progress_carries_each_new_piece_of_the_answer() -> None:
     event = {"type": "response.output_text.delta", "delta": "東京\ud800"}
     assert progress_of(event) == Progress("writing the answer", "東京\ufffd")
 
@@ -348,7 +348,7 @@ def test_progress_has_the_words_of_an_answer_as_they_come() -> None:
         (None, ()),
     ],
 )
-def test_the_domains_of_a_response_are_those_of_its_own_tools(tools: Any, domains: tuple[str, ...]) -> None:
+def test_the_allowed_domains_come_from_the_tools_of_the_response(tools: Any, domains: tuple[str, ...]) -> None:
     body = response(message(text("Well.")), id="resp_1", tools=tools)
     assert read_reply(body).allowed_domains == domains
 
@@ -370,17 +370,17 @@ SEARCH = {"type": "web_search_call", "action": {"type": "search", "query": "rain
         ([SEARCH, {"type": "message", "content": []}], "writing the answer"),
     ],
 )
-def test_a_state_says_what_is_happening_as_far_as_the_output_shows_it(output: Any, message: str) -> None:
+def test_the_state_of_an_unfinished_response_comes_from_its_last_output(output: Any, message: str) -> None:
     body = {"id": "resp_1", "status": "in_progress", "output": output}
     assert read_state(body, lambda text: text.replace("made-up-key", "***")) == Progress(message)
     assert is_under_way(body)
 
 
 @pytest.mark.parametrize("odd", [None, [], {"status": ["queued"]}, {"status": "completed"}])
-def test_what_is_no_unfinished_response_is_not_under_way(odd: object) -> None:
+def test_only_an_unfinished_response_is_under_way(odd: object) -> None:
     assert not is_under_way(odd)
 
 
-def test_the_state_of_what_is_no_response_cannot_be_read() -> None:
+def test_the_state_of_a_body_that_is_no_response_is_garbled() -> None:
     with pytest.raises(GatewayGarbled):
         read_state([])

@@ -1,4 +1,4 @@
-"""An MCP server that wants a login, its authorization server, and a browser that says yes; all on loopback."""
+"""An MCP server that requires a login, its authorization server, and a browser that consents; all on loopback."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.fakes import WAIT_SECONDS
 
 
 class Authorization:
-    """Access tokens count until they are `spent`; each refresh token counts once."""
+    """Tokens are valid while they are in `access`; each refresh token is valid once."""
 
     def __init__(self) -> None:
         self.base = ""
@@ -121,7 +121,7 @@ async def authorizing() -> AsyncIterator[Authorization]:
 
 
 async def browse(link: str) -> str:
-    """What a browser does: it follows the link and ends up at an address, which it opens."""
+    """Open the link as a browser does, and return the address it redirects to."""
     async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=WAIT_SECONDS) as client:
         at: str = (await client.get(link)).headers["location"]
     return at

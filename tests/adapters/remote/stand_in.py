@@ -1,4 +1,4 @@
-"""A remote MCP server on loopback that does what a test says, and a transport connected to it."""
+"""A scripted remote MCP server on loopback, and a transport connected to it."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ def result(request_id: int | str, **content: Any) -> Message:
 
 
 class Asked:
-    """One HTTP request that came, with its body."""
+    """One HTTP request that arrived, with its body."""
 
     def __init__(self, method: str, headers: Mapping[str, str], body: bytes) -> None:
         self.method = method
@@ -65,7 +65,7 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """The method of the message, or that of HTTP where there is none."""
+        """The method of the message, or the HTTP method if there is no body."""
         return str(self.message.get("method", "reply")) if self.body else self.method
 
 
@@ -76,7 +76,7 @@ def as_json(message: Message | bytes, status: int = 200, **headers: str) -> Resp
 
 
 def events(*parts: bytes | asyncio.Event) -> Response:
-    """A stream that waits at each event of asyncio."""
+    """A stream that waits at each `asyncio.Event`."""
 
     async def written() -> AsyncIterator[bytes]:
         for part in parts:
@@ -131,7 +131,7 @@ class StandIn:
         return next(one for one in self.asked if one.kind == kind)
 
     async def came(self, kind: str, count: int = 1) -> list[Asked]:
-        """Wait until so many of this kind have come."""
+        """Wait until `count` requests of this kind have arrived."""
         async with asyncio.timeout(WAIT_SECONDS):
             while self.kinds().count(kind) < count:
                 self.something_came.clear()
@@ -165,7 +165,7 @@ class Scene:
         return text
 
     async def opened(self) -> "Scene":
-        """In the older era, as a client does it."""
+        """Open a session of the older era, as a client does."""
         self.send(INITIALIZE)
         assert (await self.next())["id"] == 0
         self.send(INITIALIZED)
@@ -177,7 +177,7 @@ class Scene:
 
 @asynccontextmanager
 async def serving(stand_in: StandIn, tls: Tls | None = None) -> AsyncIterator[str]:
-    """The URL."""
+    """Yields the URL."""
     listening, server = listening_socket("127.0.0.1", 0), HttpServer(stand_in, tls=tls)
     running = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:

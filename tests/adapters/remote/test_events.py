@@ -1,4 +1,4 @@
-"""Events, fed whole, byte by byte and in between."""
+"""Server-sent events of a remote server, fed in chunks of several sizes."""
 
 import pytest
 from hypothesis import given
@@ -30,18 +30,18 @@ def read(wire: bytes, size: int) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize(("wire", "data"), CASES)
-def test_events_come_whole_however_the_bytes_are_cut(wire: bytes, data: list[bytes | None]) -> None:
+def test_events_are_whole_however_the_bytes_are_chunked(wire: bytes, data: list[bytes | None]) -> None:
     for size in (1, 2, 7, 1_000_000):
         assert read(wire, size) == data
 
 
 @given(st.lists(st.sampled_from([b"data: a", b"\r", b"\n", b"id: 1", b":", b"x" * 60, b"retry: 5"])), st.integers(1, 9))
-def test_cutting_changes_nothing(parts: list[bytes], size: int) -> None:
+def test_any_bytes_give_the_same_events_in_any_chunks(parts: list[bytes], size: int) -> None:
     wire = b"".join(parts)
     assert read(wire, size) == read(wire, len(wire) + 1)
 
 
-def test_where_to_resume_and_when_are_remembered() -> None:
+def test_the_last_valid_id_and_retry_delay_are_remembered() -> None:
     reader = EventReader(50)
     reader.feed(b"id: 7\nretry: 1500\ndata:\n\n")
     assert (reader.last_id, reader.retry_seconds) == ("7", 1.5)

@@ -43,7 +43,7 @@ def stored(authorization: Authorization, file: LoginFile) -> Credentials:
     return Credentials(remote_address(authorization.url), file, oauth.renew)
 
 
-async def test_a_login_is_stored_for_its_owner_alone_with_all_that_a_renewal_needs(tmp_path: Path) -> None:
+async def test_a_stored_login_is_private_and_has_all_that_a_renewal_needs(tmp_path: Path) -> None:
     async with authorizing() as authorization:
         file, was_asked = await logged_in(authorization, tmp_path)
         assert was_asked
@@ -88,7 +88,7 @@ async def test_another_process_renews_an_expired_login_once_without_a_browser(tm
         assert authorization.grants[1]["resource"] == authorization.url
 
 
-async def test_a_token_that_is_refused_before_it_expires_is_renewed(tmp_path: Path) -> None:
+async def test_a_token_refused_before_it_expires_is_renewed(tmp_path: Path) -> None:
     async with authorizing() as authorization:
         file, _ = await logged_in(authorization, tmp_path)
         authorization.access.clear()
@@ -103,7 +103,7 @@ async def test_a_token_that_is_refused_before_it_expires_is_renewed(tmp_path: Pa
         tried = len(authorization.grants)
         scene.send(request(3, _meta=ENVELOPE))
         assert "log in with" in await scene.error()
-        # A refresh token that was refused is not offered again, and a new login counts at once.
+        # A refused refresh token is not used again, and a new login takes effect at once.
         assert len(authorization.grants) == tried
         await logged_in(authorization, tmp_path)
         scene.send(request(4, _meta=ENVELOPE))
@@ -111,7 +111,7 @@ async def test_a_token_that_is_refused_before_it_expires_is_renewed(tmp_path: Pa
         await scene.transport.end()
 
 
-async def test_a_failing_authorization_server_does_not_end_the_login(tmp_path: Path) -> None:
+async def test_a_login_survives_a_failing_authorization_server(tmp_path: Path) -> None:
     async with authorizing() as authorization:
         file, _ = await logged_in(authorization, tmp_path)
         file.write(replace(file.read(), expires_at=1.0))
@@ -126,7 +126,7 @@ async def test_a_failing_authorization_server_does_not_end_the_login(tmp_path: P
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"tokens": 1}', json.dumps({"tokens": [], "expires_at": "x"})])
-async def test_a_file_that_cannot_be_read_is_no_login(tmp_path: Path, content: str) -> None:
+async def test_an_unreadable_file_counts_as_no_login(tmp_path: Path, content: str) -> None:
     file = LoginFile(str(tmp_path), "http://127.0.0.1:1/mcp")
     login = Credentials(remote_address("http://127.0.0.1:1/mcp"), file, oauth.renew)
     assert await login.headers() == {}

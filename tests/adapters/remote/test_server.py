@@ -39,7 +39,7 @@ CANCEL_1 = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"r
 
 
 def always(*responses: Callable[[], Response]) -> Answering:
-    """One response after the other; the last one again and again."""
+    """The responses in order; the last one repeats."""
     left = list(responses)
 
     async def answer(_: Asked) -> Response:
@@ -68,7 +68,7 @@ async def test_messages_of_a_session_pass_byte_for_byte() -> None:
     assert scene.server.asked[-1].headers["mcp-session-id"] == "session-1"
 
 
-async def test_a_request_of_the_new_era_repeats_itself_in_headers_and_has_no_session() -> None:
+async def test_headers_repeat_a_request_of_the_new_era_which_has_no_session() -> None:
     schema = {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "n": {"x-mcp-header": "bad name"}}}
     async with remote() as scene:
         tools = [{"name": "café", "inputSchema": schema}]
@@ -89,7 +89,7 @@ async def test_a_request_of_the_new_era_repeats_itself_in_headers_and_has_no_ses
     assert "DELETE" not in scene.server.kinds()
 
 
-async def test_what_follows_initialize_waits_for_the_session() -> None:
+async def test_messages_after_initialize_wait_for_the_session() -> None:
     async with remote() as scene:
         scene.send(INITIALIZE, INITIALIZED, request(1))
         assert [(await scene.next())["id"] for _ in range(2)] == [0, 1]
@@ -106,7 +106,7 @@ async def test_a_second_initialize_ends_the_first_session() -> None:
         assert ended.headers["mcp-session-id"] == "session-1"
 
 
-async def test_a_server_without_sessions_gets_the_revision_alone() -> None:
+async def test_a_server_without_sessions_gets_only_the_revision() -> None:
     async with remote() as scene:
         shown = result(0, protocolVersion="2025-06-18")
         scene.server.answers["initialize"] = always(lambda: as_json(shown))
@@ -119,10 +119,10 @@ async def test_a_server_without_sessions_gets_the_revision_alone() -> None:
     assert not {"GET", "DELETE"} & set(scene.server.kinds())
 
 
-# What the server says besides replies
+# Notifications and questions of the server
 
 
-async def test_progress_and_a_question_come_before_the_reply_and_the_answer_goes_back() -> None:
+async def test_progress_and_questions_arrive_before_the_reply_and_answers_reach_the_server() -> None:
     async with remote() as scene:
         await scene.opened()
         answered = asyncio.Event()
@@ -139,7 +139,7 @@ async def test_progress_and_a_question_come_before_the_reply_and_the_answer_goes
         assert await scene.next() == result(1)
 
 
-async def test_the_stream_of_a_session_is_opened_again_where_it_broke() -> None:
+async def test_a_broken_session_stream_is_resumed_after_its_last_event() -> None:
     async with remote() as scene:
         changed = {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
         never = asyncio.Event()
@@ -160,7 +160,7 @@ async def test_the_stream_of_a_session_is_opened_again_where_it_broke() -> None:
         assert [one.headers.get("last-event-id") for one in opened[:3]] == [None, "e1", "e1"]
 
 
-async def test_a_server_that_floods_is_slowed_down_and_nothing_is_lost() -> None:
+async def test_a_flood_of_messages_is_throttled_without_loss() -> None:
     notes = [
         {"jsonrpc": "2.0", "method": "notifications/x", "params": {"n": n, "fill": "x" * 90_000}} for n in range(80)
     ]
@@ -215,7 +215,7 @@ async def test_cancelling_a_request_of_a_session_notifies_the_server_and_gets_no
 # Resumption
 
 
-async def test_a_response_that_breaks_is_resumed_where_the_server_can() -> None:
+async def test_a_broken_response_is_resumed_after_its_last_event() -> None:
     async with remote() as scene:
         await scene.opened()
         note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
@@ -230,7 +230,7 @@ async def test_a_response_that_breaks_is_resumed_where_the_server_can() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 503])
-async def test_a_response_that_cannot_be_resumed_is_an_error_and_no_second_run(status: int) -> None:
+async def test_a_response_that_cannot_be_resumed_is_an_error_and_the_call_is_not_repeated(status: int) -> None:
     async with remote() as scene:
         await scene.opened()
         scene.server.answers["tools/call"] = always(lambda: events(b"retry: 1\nid: e1\ndata:\n\n"))
@@ -241,7 +241,7 @@ async def test_a_response_that_cannot_be_resumed_is_an_error_and_no_second_run(s
 
 
 @pytest.mark.parametrize("meta", [{}, {"_meta": ENVELOPE}])
-async def test_a_response_without_a_place_to_resume_is_an_error(meta: Message) -> None:
+async def test_a_broken_response_without_event_ids_is_an_error(meta: Message) -> None:
     async with remote() as scene:
         await scene.opened()
         scene.server.answers["tools/call"] = always(lambda: events(b": nothing\n\n"))
@@ -261,7 +261,7 @@ def forgetting(*forgotten: str) -> Answering:
     return answer
 
 
-async def test_a_forgotten_session_is_opened_again_and_nothing_runs_twice() -> None:
+async def test_a_forgotten_session_is_replaced_and_no_call_is_repeated() -> None:
     async with remote() as scene:
         await scene.opened()
         never = asyncio.Event()
@@ -281,7 +281,7 @@ async def test_a_forgotten_session_is_opened_again_and_nothing_runs_twice() -> N
         assert second.message["id"] != first.message["id"]
         noted = await scene.server.came("notifications/initialized", 2)
         assert noted[1].headers["mcp-session-id"] == "session-2"
-        # An answer to the question of the old session is none to the new one.
+        # The question belonged to the old session: its answer must not reach the new one.
         scene.send(result("q"), request(2))
         assert await scene.next() == result(2, fresh=True)
         assert "reply" not in scene.server.kinds()
@@ -289,7 +289,7 @@ async def test_a_forgotten_session_is_opened_again_and_nothing_runs_twice() -> N
         assert [one.message["id"] for one in scene.server.asked if one.kind == "tools/call"] == [1, 2]
 
 
-async def test_a_server_that_refuses_a_forgotten_session_with_400_is_asked_whether_it_knows_it() -> None:
+async def test_a_ping_decides_whether_a_400_means_a_forgotten_session() -> None:
     error = {"jsonrpc": "2.0", "error": {"code": -32000, "message": "Bad Request"}}
     async with remote() as scene:
         await scene.opened()
@@ -307,7 +307,7 @@ async def test_a_server_that_refuses_a_forgotten_session_with_400_is_asked_wheth
         assert scene.server.kinds().count("ping") == 2
 
 
-async def test_a_session_whose_stream_is_forgotten_is_opened_again() -> None:
+async def test_a_session_is_replaced_if_its_stream_gets_404() -> None:
     async with remote() as scene:
         never = asyncio.Event()
         scene.server.answers["GET"] = always(lambda: Response(status_code=404), lambda: events(b":\n\n", never))
@@ -318,7 +318,7 @@ async def test_a_session_whose_stream_is_forgotten_is_opened_again() -> None:
         assert (await scene.server.came("GET", 2))[1].headers["mcp-session-id"] == "session-2"
 
 
-async def test_a_forgotten_session_is_also_noticed_by_a_notification_and_a_resumption() -> None:
+async def test_a_404_for_a_notification_or_a_resumption_also_replaces_the_session() -> None:
     async with remote() as scene:
         await scene.opened()
         scene.server.answers["notifications/roots/list_changed"] = always(lambda: Response(status_code=404))
@@ -333,7 +333,7 @@ async def test_a_forgotten_session_is_also_noticed_by_a_notification_and_a_resum
         await scene.server.came("initialize", 3)
 
 
-async def test_a_session_that_cannot_be_opened_again_is_tried_with_the_next_request() -> None:
+async def test_a_session_that_cannot_be_replaced_is_tried_again_with_the_next_request() -> None:
     async with remote() as scene:
         await scene.opened()
         refused = {"jsonrpc": "2.0", "id": "x", "error": {"code": -32602, "message": "no"}}
@@ -364,7 +364,7 @@ async def test_a_session_that_cannot_be_opened_again_is_tried_with_the_next_requ
         assert "at once" in scene.shown_lines[-1]
 
 
-# What can go wrong
+# Faults of the server and the network
 
 
 async def never_ending() -> AsyncIterator[bytes]:
@@ -397,7 +397,7 @@ async def never_ending() -> AsyncIterator[bytes]:
         (lambda: Response(b"{}", headers={"content-encoding": "gzip"}, media_type="application/json"), "broke"),
     ],
 )
-async def test_a_server_that_does_something_else_is_an_error_that_says_what_to_do(
+async def test_an_unusable_response_is_an_error_that_says_what_to_do(
     response: Callable[[], Response], said: str
 ) -> None:
     async with remote() as scene:
@@ -411,7 +411,7 @@ async def test_a_server_that_does_something_else_is_an_error_that_says_what_to_d
         assert (await scene.next())["id"] == 2
 
 
-async def test_an_error_of_the_server_keeps_its_bytes_whatever_the_status() -> None:
+async def test_an_error_from_the_server_passes_byte_for_byte_whatever_the_status() -> None:
     error = b'{"jsonrpc":"2.0", "id":1,"error":{"code":-32601,"message":"unknown","data":[1]}}'
     async with remote() as scene:
         scene.server.answers["tools/call"] = always(lambda: as_json(error, 404))
@@ -430,7 +430,7 @@ async def test_a_redirect_within_the_server_is_followed() -> None:
         assert first.body == second.body
 
 
-async def test_a_server_that_is_gone_is_an_error_and_the_next_request_tries_again() -> None:
+async def test_an_unreachable_server_is_an_error_and_the_next_request_tries_again() -> None:
     async with remote(url="http://127.0.0.1:9/mcp") as scene:
         for number in (1, 2):
             scene.send(request(number, _meta=ENVELOPE))
@@ -440,7 +440,7 @@ async def test_a_server_that_is_gone_is_an_error_and_the_next_request_tries_agai
         assert "a notification was not delivered" in scene.shown_lines[0]
 
 
-async def test_a_connection_is_probed_so_that_one_that_dies_silently_ends_its_call() -> None:
+async def test_keepalive_probes_find_connections_that_died_silently() -> None:
     async with serving(StandIn()) as url:
         address = remote_address(url)
         exchange = Exchange(address, Credentials(address, None, oauth.renew), Advice("guard login"))
@@ -453,7 +453,7 @@ async def test_a_connection_is_probed_so_that_one_that_dies_silently_ends_its_ca
         await exchange.close()
 
 
-async def test_a_connection_that_breaks_after_the_request_is_not_repeated() -> None:
+async def test_a_request_whose_connection_breaks_is_not_repeated() -> None:
     taken: list[bytes] = []
 
     async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -481,7 +481,7 @@ async def test_refused_headers_name_their_variables_and_not_their_values() -> No
 # Certificates
 
 
-async def test_a_certificate_that_is_not_trusted_gets_nothing(certificate: Path) -> None:
+async def test_nothing_is_sent_to_a_server_with_an_untrusted_certificate(certificate: Path) -> None:
     stand_in = StandIn()
     async with serving(stand_in, Tls(str(certificate), str(certificate))) as url:
         async with remote(url=url) as scene:
@@ -495,7 +495,7 @@ async def test_a_certificate_that_is_not_trusted_gets_nothing(certificate: Path)
     assert [one.message["id"] for one in stand_in.asked] == [2]
 
 
-async def test_certificates_that_cannot_be_read_are_an_error() -> None:
+async def test_unreadable_certificates_of_this_machine_are_an_error() -> None:
     def fail() -> ssl.SSLContext:
         raise FileNotFoundError(2, "No such file")
 
@@ -507,7 +507,7 @@ async def test_certificates_that_cannot_be_read_are_an_error() -> None:
 # The end
 
 
-async def test_the_end_sends_what_was_sent_before_it() -> None:
+async def test_ending_delivers_earlier_messages_first() -> None:
     async with remote() as scene:
         await scene.opened()
         scene.send({"jsonrpc": "2.0", "method": "notifications/last"})
@@ -516,7 +516,7 @@ async def test_the_end_sends_what_was_sent_before_it() -> None:
         assert await scene.transport.receive() is None
 
 
-async def test_the_end_does_not_wait_for_a_server_that_takes_nothing() -> None:
+async def test_ending_does_not_wait_for_a_server_that_reads_nothing() -> None:
     async with remote() as scene:
         await scene.opened()
         scene.server.is_reading.clear()

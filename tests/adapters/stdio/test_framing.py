@@ -53,7 +53,7 @@ def one_fault_then(*messages: bytes) -> Outcomes:
     return [FAULT, *messages]
 
 
-# Each case ends at a message boundary, so that whatever follows it is a new message.
+# Each case ends at a message boundary, so that the test can append a new message.
 CASES: dict[str, tuple[bytes, Outcomes]] = {
     "nothing": (b"", []),
     "lines": (PING + b"\n[1, 2]\r\n", [PING, b"[1, 2]"]),
@@ -131,7 +131,7 @@ def test_a_length_of_twelve_digits_is_too_long_but_not_malformed() -> None:
     assert framer.next_message() is None
 
 
-def test_a_glued_header_that_is_none_after_all_does_not_hang_the_framer() -> None:
+def test_text_that_only_starts_like_a_header_does_not_hang_the_framer() -> None:
     never_a_header = b"Content-Length" + b" " * LONGEST_HEADER_BYTES + b": 8"
     wire = b"A: 1\n\nx" + never_a_header + b"\n" + framed(PING)
     assert feed(StdioFramer(100_000), [wire]) == one_fault_then(PING)
@@ -193,7 +193,7 @@ def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() -> None
     [b"", b"Content-Length: 10000000\r\n\r\n", b"A:", b"A: 1\n" * 40 + b"A:"],
     ids=["line", "body", "header", "header block"],
 )
-def test_what_is_too_long_is_skipped_in_bounded_memory(opening: bytes) -> None:
+def test_over_long_input_is_skipped_in_bounded_memory(opening: bytes) -> None:
     limit, chunk = 100_000, b"x" * 10_000
     framer = StdioFramer(limit)
     framer.receive(opening)
@@ -206,14 +206,14 @@ def test_what_is_too_long_is_skipped_in_bounded_memory(opening: bytes) -> None:
 
 
 def header_block(size: int, line_end: bytes = b"\r\n") -> bytes:
-    """A good block whose lines, with their ends, are of exactly that size; its body is PING."""
+    """A valid block for PING whose lines, with their ends, have exactly this size."""
     length = b"Content-Length: 8" + line_end
     filling = b"X: " + b"x" * (size - len(length) - len(b"X: " + line_end)) + line_end
     return filling + length + line_end
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
-def test_a_header_block_has_8_kib_and_no_byte_more(line_end: bytes) -> None:
+def test_a_header_block_may_have_8_kib_and_not_one_byte_more(line_end: bytes) -> None:
     good, bad = (header_block(size, line_end) + PING for size in (LONGEST_HEADER_BYTES, LONGEST_HEADER_BYTES + 1))
     assert feed(StdioFramer(LIMIT), [good + framed(PONG)]) == [PING, PONG]
     assert feed(StdioFramer(LIMIT), single_bytes(good + framed(PONG))) == [PING, PONG]
@@ -221,7 +221,7 @@ def test_a_header_block_has_8_kib_and_no_byte_more(line_end: bytes) -> None:
     assert feed(StdioFramer(LIMIT), single_bytes(bad + framed(PONG))) == [FAULT, PONG]
 
 
-def test_a_header_block_has_32_lines_and_not_one_more() -> None:
+def test_a_header_block_may_have_32_lines_and_not_one_more() -> None:
     good, bad = (b"X: 1\r\n" * (lines - 1) + framed(PING) for lines in (MOST_HEADER_LINES, MOST_HEADER_LINES + 1))
     for chunks in ([good], single_bytes(good)):
         assert feed(StdioFramer(LIMIT), [*chunks, framed(PONG)]) == [PING, PONG]
@@ -230,7 +230,7 @@ def test_a_header_block_has_32_lines_and_not_one_more() -> None:
 
 
 @pytest.mark.parametrize("line", [b"X: 1\r\n", b"X: " + b"x" * 2000 + b"\n"])
-def test_a_header_block_that_never_ends_is_one_fault_and_no_endless_wait(line: bytes) -> None:
+def test_a_header_block_that_never_ends_is_one_fault(line: bytes) -> None:
     assert feed(StdioFramer(LIMIT), [line] * 1000, ends=False) == [FAULT]
 
 
@@ -258,14 +258,14 @@ UNFINISHED = {
 
 
 @pytest.mark.parametrize(("wire", "outcomes"), UNFINISHED.values(), ids=UNFINISHED.keys())
-def test_the_end_may_come_anywhere_and_a_part_is_never_a_message(wire: bytes, outcomes: Outcomes) -> None:
+def test_input_may_end_anywhere_and_part_of_a_framed_message_is_dropped(wire: bytes, outcomes: Outcomes) -> None:
     for chunks in ([wire], single_bytes(wire)):
         framer = StdioFramer(LIMIT)
         assert feed(framer, chunks) == outcomes
         assert framer.next_message() is None
 
 
-def test_replies_are_framed_until_the_first_line_of_json_and_are_lines_ever_after() -> None:
+def test_replies_are_framed_until_the_first_line_of_json_and_are_lines_from_then_on() -> None:
     framer = StdioFramer(LIMIT)
     assert framer.frame("é".encode()) == b"Content-Length: 2\r\n\r\n\xc3\xa9"
     for wire, is_line_mode in ((framed(PING), False), (b"no JSON\n", False), (b"[]\n", True), (framed(PING), True)):
@@ -275,20 +275,20 @@ def test_replies_are_framed_until_the_first_line_of_json_and_are_lines_ever_afte
     assert framer.frame(PING) == PING + b"\n"
 
 
-def test_line_mode_can_be_there_from_the_start() -> None:
+def test_line_mode_can_be_set_from_the_start() -> None:
     framer = StdioFramer(LIMIT, line_mode=True)
     assert framer.frame(PING) == PING + b"\n"
     assert feed(framer, [framed(PING)]) == [PING]
     assert framer.is_line_mode
 
 
-def test_a_thousand_messages_in_one_piece_are_a_thousand_messages() -> None:
+def test_a_thousand_messages_in_one_chunk_are_all_found() -> None:
     bodies = [b'{"id":%d}' % number for number in range(1000)]
     assert feed(StdioFramer(LIMIT), [b"".join(body + b"\n" for body in bodies)]) == bodies
     assert feed(StdioFramer(LIMIT), [b"".join(map(framed, bodies))]) == bodies
 
 
-# Pieces that steer the framer into every state, and bytes in between that belong nowhere.
+# Pieces that lead the framer into every state, and stray bytes in between.
 PIECES = st.one_of(
     st.sampled_from(
         [b"\n", b"\r\n", b"\r", b" ", b"{", b"}", b"[", b":", b"x" * 20, PING, framed(PING), b"Content-Length: 3\r\n",
@@ -310,7 +310,7 @@ def test_any_bytes_in_any_chunking_give_the_same_outcomes_and_the_same_mode(wire
 
 
 @given(st.lists(st.binary(max_size=LIMIT)), st.booleans())
-def test_what_is_framed_comes_back_as_it_was(bodies: list[bytes], line_mode: bool) -> None:
+def test_framed_bodies_are_read_back_unchanged(bodies: list[bytes], line_mode: bool) -> None:
     if line_mode:
         bodies = [b'{"x":"%b"}' % body.hex().encode() for body in bodies]
     writer = StdioFramer(LIMIT, line_mode=line_mode)

@@ -1,4 +1,4 @@
-"""What is special to stdio; what any transport does is in `tests/contracts/test_transport.py`."""
+"""Behaviour of stdio alone; that of every transport is in `tests/contracts/test_transport.py`."""
 
 import asyncio
 import os
@@ -39,7 +39,6 @@ async def connect() -> AsyncIterator[Connect]:
 
 
 async def receive(transport: StdioTransport) -> object:
-    """The next body."""
     return body_of(await asyncio.wait_for(transport.receive(), WAIT_SECONDS))
 
 
@@ -48,7 +47,7 @@ def body_of(received: Received | None) -> object:
 
 
 @both_kinds_of_wire
-async def test_a_client_that_goes_away_is_noticed_while_nothing_is_going_on(connect: Connect, pair: Pair) -> None:
+async def test_a_client_that_disconnects_is_noticed_while_idle(connect: Connect, pair: Pair) -> None:
     client = connect(pair)
     transport = client.transport()
     receiving = asyncio.ensure_future(transport.receive())
@@ -58,7 +57,7 @@ async def test_a_client_that_goes_away_is_noticed_while_nothing_is_going_on(conn
         await asyncio.wait_for(receiving, WAIT_SECONDS)
 
 
-async def test_a_client_that_closes_only_one_half_of_its_socket_is_still_there(connect: Connect) -> None:
+async def test_a_client_that_closes_half_of_its_socket_still_gets_replies(connect: Connect) -> None:
     client = connect(socket_pair)
     transport = client.transport()
     client.close_sending_half()
@@ -68,27 +67,27 @@ async def test_a_client_that_closes_only_one_half_of_its_socket_is_still_there(c
     assert await client.read_lines(1) == [b"[]"]
 
 
-async def send_for_ever(transport: StdioTransport) -> None:
+async def send_forever(transport: StdioTransport) -> None:
     while True:
         transport.send(b"x" * MEGABYTE)
         await asyncio.wait_for(transport.flush(), WAIT_SECONDS)
 
 
-async def test_a_side_that_takes_nothing_any_more_can_still_be_read_to_its_end(connect: Connect) -> None:
+async def test_a_peer_that_stopped_reading_can_still_be_read_to_its_end(connect: Connect) -> None:
     client = connect()
     transport = client.transport(reads_to_end=True)
     receiving = asyncio.ensure_future(transport.receive())
     await asyncio.sleep(0)
     client.close()
     with pytest.raises(TransportClosed):
-        await send_for_ever(transport)
+        await send_forever(transport)
     client.write(b"{}\n")
     client.end()
     assert body_of(await asyncio.wait_for(receiving, WAIT_SECONDS)) == b"{}"
     assert await receive(transport) is None
 
 
-async def test_a_client_that_leaves_in_the_middle_of_a_message_is_noticed(connect: Connect) -> None:
+async def test_a_client_that_disconnects_in_the_middle_of_a_message_is_noticed(connect: Connect) -> None:
     client = connect()
     transport = client.transport()
     transport.send(b"x" * MEGABYTE)
@@ -113,7 +112,7 @@ async def test_sixty_replies_of_a_megabyte_wait_for_a_client_that_does_not_read(
     assert body_of(await asyncio.wait_for(receiving, WAIT_SECONDS)) == b"{}"
 
 
-async def test_a_short_reply_to_a_client_that_has_left_is_noticed(connect: Connect) -> None:
+async def test_a_short_reply_to_a_disconnected_client_raises(connect: Connect) -> None:
     client = connect()
     transport = client.transport()
     client.close()
@@ -123,7 +122,7 @@ async def test_a_short_reply_to_a_client_that_has_left_is_noticed(connect: Conne
 
 
 @both_kinds_of_wire
-async def test_descriptors_that_someone_made_non_blocking_are_waited_for(connect: Connect, pair: Pair) -> None:
+async def test_non_blocking_descriptors_are_waited_for(connect: Connect, pair: Pair) -> None:
     client = connect(pair)
     os.set_blocking(client.wire_in, False)
     os.set_blocking(client.wire_out, False)
@@ -152,7 +151,7 @@ async def test_replies_are_framed_as_the_client_writes(connect: Connect) -> None
     assert await client.read_lines(1) == [b"[2]"]
 
 
-async def test_the_end_stays_the_end(connect: Connect) -> None:
+async def test_after_the_end_of_input_receive_always_returns_none(connect: Connect) -> None:
     client = connect()
     transport = client.transport()
     client.write(b'{"half":')
@@ -161,7 +160,7 @@ async def test_the_end_stays_the_end(connect: Connect) -> None:
     assert [await receive(transport) for _ in range(3)] == [None, None, None]
 
 
-async def test_files_and_the_null_device_are_wires_too(tmp_path: Path) -> None:
+async def test_files_and_the_null_device_can_be_wires(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b'{"id":1}\n{"id":2}')
     wire_in = os.open(tmp_path / "in", os.O_RDONLY)
     wire_out = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
@@ -177,13 +176,13 @@ async def test_files_and_the_null_device_are_wires_too(tmp_path: Path) -> None:
     assert await receive(nowhere) is None
 
 
-async def test_an_input_that_cannot_be_read_has_ended(connect: Connect, tmp_path: Path) -> None:
+async def test_an_unreadable_input_counts_as_ended(connect: Connect, tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
     transport = StdioTransport(folder, connect().wire_out, StdioFramer(100), FakeLogger())
     assert await receive(transport) is None
 
 
-async def test_the_first_message_that_is_sent_is_reported_once(connect: Connect) -> None:
+async def test_the_first_message_sent_is_reported_once(connect: Connect) -> None:
     client, sent = connect(), list[str]()
     framer = StdioFramer(100, line_mode=True)
     transport = StdioTransport(
@@ -196,7 +195,7 @@ async def test_the_first_message_that_is_sent_is_reported_once(connect: Connect)
     assert sent == ["sent"]
 
 
-async def test_what_goes_over_the_wire_is_logged(connect: Connect) -> None:
+async def test_traffic_on_the_wire_is_logged(connect: Connect) -> None:
     logger = FakeLogger()
     client = connect(line_mode=False, logger=logger)
     transport = client.transport()
@@ -285,14 +284,14 @@ os.write(2, b"stray")
         ("<&- >&- 2>&-", b"", b""),
     ],
 )
-def test_descriptors_that_are_closed_at_the_start_become_the_null_device(
+def test_descriptors_closed_at_the_start_become_the_null_device(
     redirections: str, stdout: bytes, stderr: bytes
 ) -> None:
     ended = run_script(CLOSED_AT_START, redirections=redirections, given=b"{}")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, stdout, stderr)
 
 
-async def test_a_transport_that_is_closed_leaves_no_thread_behind() -> None:
+async def test_a_closed_transport_leaves_no_threads() -> None:
     before = set(threading.enumerate())
     theirs, ours = os.pipe(), os.pipe()
     transport = StdioTransport(ours[0], theirs[1], StdioFramer(1024, line_mode=True), FakeLogger())

@@ -21,11 +21,11 @@ class InMemoryTelemetry:
         self.telemetry = OtelTelemetry(tracers, meters, base_url)
 
     def spans(self) -> list[ReadableSpan]:
-        """Those that have ended, in that order."""
+        """The spans that have ended, in the order of their ends."""
         return list(self._exporter.get_finished_spans())
 
     def points(self) -> list[tuple[str, Any]]:
-        """Name of the metric, and the data point, of everything that was measured."""
+        """Each data point with the name of its metric."""
         data = self._reader.get_metrics_data()
         resources = data.resource_metrics if data else []
         metrics = [metric for one in resources for scope in one.scope_metrics for metric in scope.metrics]

@@ -1,4 +1,4 @@
-"""Exporters: which are started, what they say of us, and that none of them can hurt a call or hold up the end."""
+"""Exporters: which are started, the service they name, and that none can fail a call or delay shutdown."""
 
 import asyncio
 import sys
@@ -47,7 +47,7 @@ def hanging() -> Iterator[HangingExporter]:
     exporter.may_go_on.set()
 
 
-async def test_a_collector_that_hangs_holds_up_neither_calls_nor_the_end(hanging: HangingExporter) -> None:
+async def test_a_hanging_collector_delays_neither_calls_nor_shutdown(hanging: HangingExporter) -> None:
     telemetry = telemetry_with(hanging)
     async with asyncio.timeout(WAIT_SECONDS / 2):
         for _ in range(100):
@@ -56,7 +56,7 @@ async def test_a_collector_that_hangs_holds_up_neither_calls_nor_the_end(hanging
         await telemetry.flush()
 
 
-async def test_an_exporter_that_raises_hurts_no_call() -> None:
+async def test_an_exporter_that_raises_fails_no_call() -> None:
     telemetry = telemetry_with(RaisingExporter())
     with telemetry.observed(CALL):
         pass
@@ -64,10 +64,10 @@ async def test_an_exporter_that_raises_hurts_no_call() -> None:
         await telemetry.flush()
 
 
-# What is started
+# Which exporters are started
 
 
-def test_without_exporters_there_is_no_telemetry_and_the_gateway_is_as_it_was() -> None:
+def test_without_exporters_there_is_no_telemetry_and_the_gateway_is_not_wrapped() -> None:
     logger, gateway = FakeLogger(), FakeGateway()
     assert maybe_telemetry((), (), BASE_URL, logger) is None
     assert maybe_traced(gateway, None) is gateway
@@ -75,7 +75,7 @@ def test_without_exporters_there_is_no_telemetry_and_the_gateway_is_as_it_was() 
 
 
 @pytest.mark.parametrize(("traces", "metrics"), [(("console",), ()), ((), ("console",)), (("otlp",), ("otlp",))])
-async def test_what_is_named_is_started(traces: tuple[str, ...], metrics: tuple[str, ...]) -> None:
+async def test_the_named_exporters_are_started(traces: tuple[str, ...], metrics: tuple[str, ...]) -> None:
     logger = FakeLogger()
     telemetry = maybe_telemetry(traces, metrics, BASE_URL, logger)
     assert telemetry is not None
@@ -83,7 +83,9 @@ async def test_what_is_named_is_started(traces: tuple[str, ...], metrics: tuple[
     assert logger.lines == []
 
 
-async def test_the_console_is_stderr_because_stdout_is_the_wire(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_console_exporter_writes_to_stderr_because_stdout_is_the_wire(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     telemetry = maybe_telemetry(("console",), ("console",), BASE_URL, FakeLogger())
     assert telemetry is not None
     with telemetry.observed(CALL):
@@ -106,7 +108,7 @@ def test_without_the_extra_a_warning_says_what_to_install(monkeypatch: pytest.Mo
     assert 'pip install "openai-responses-mcp[otel] @ git+' in event
 
 
-def test_a_variable_that_the_sdk_cannot_read_is_a_warning_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_the_sdk_rejects_is_only_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "1")
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "512")
     logger = FakeLogger()
@@ -116,7 +118,7 @@ def test_a_variable_that_the_sdk_cannot_read_is_a_warning_and_no_more(monkeypatc
     assert facts["name"] == "ValueError"
 
 
-# Who is telling it
+# The name of the service
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_a_variable_that_the_sdk_cannot_read_is_a_warning_and_no_more(monkeypatc
         ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=mine,deployment.environment=test"}, "mine"),
     ],
 )
-def test_the_service_has_our_name_unless_the_environment_gives_another(
+def test_the_service_name_is_the_package_unless_the_environment_sets_another(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], name: str
 ) -> None:
     for variable, value in variables.items():

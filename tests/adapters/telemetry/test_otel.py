@@ -68,7 +68,7 @@ async def test_a_call_is_a_server_span_with_the_attributes_of_the_conventions(ob
     assert span.parent is None
 
 
-async def test_a_client_that_names_its_trace_is_the_parent(observed: Observed) -> None:
+async def test_the_trace_context_of_the_client_is_the_parent(observed: Observed) -> None:
     await observed.reply_to(tool_call(1, meta={"traceparent": TRACEPARENT, "tracestate": "rojo=1"}))
     span = observed.span("tools/call answer")
     assert span.parent is not None
@@ -77,19 +77,19 @@ async def test_a_client_that_names_its_trace_is_the_parent(observed: Observed) -
     assert span.context.trace_state.get("rojo") == "1"
 
 
-async def test_what_the_client_does_not_want_traced_is_not(observed: Observed) -> None:
+async def test_a_call_that_the_client_does_not_sample_has_no_spans(observed: Observed) -> None:
     await observed.reply_to(tool_call(1, meta={"traceparent": TRACEPARENT[:-1] + "0"}))
     assert observed.memory.spans() == []
 
 
 @pytest.mark.parametrize("parent", ["", "00-zz", "x" * 10_000, 7, None, {}, [TRACEPARENT], "\ud800", TRACEPARENT[:-3]])
-async def test_a_trace_that_cannot_be_read_is_no_parent_and_no_failure(observed: Observed, parent: Any) -> None:
+async def test_an_invalid_trace_context_is_ignored(observed: Observed, parent: Any) -> None:
     reply = await observed.reply_to(tool_call(1, meta={"traceparent": parent, "tracestate": parent}))
     assert "result" in reply
     assert observed.span("tools/call answer").parent is None
 
 
-async def test_the_question_to_the_api_is_a_child_with_its_tokens(observed: Observed) -> None:
+async def test_the_request_to_the_api_is_a_child_span_with_its_token_counts(observed: Observed) -> None:
     observed.fake.enqueue(REPLY)
     await observed.reply_to(tool_call(1))
     call, asking = observed.span("tools/call answer"), observed.span("chat gpt-5.2")
@@ -111,7 +111,7 @@ async def test_the_question_to_the_api_is_a_child_with_its_tokens(observed: Obse
     }
 
 
-async def test_an_answer_that_is_fetched_is_a_question_too() -> None:
+async def test_following_a_background_response_has_its_own_span() -> None:
     memory, fake = InMemoryTelemetry(), FakeGateway()
     fake.enqueue(REPLY)
     gateway = TracedGateway(fake, memory.telemetry)
@@ -126,7 +126,7 @@ async def test_an_answer_that_is_fetched_is_a_question_too() -> None:
     ("base_url", "address", "port"),
     [("http://127.0.0.1:8080/v1", "127.0.0.1", 8080), ("http://proxy/v1", "proxy", 80), ("https://u:p@h/", "h", 443)],
 )
-async def test_only_host_and_port_of_the_api_are_told(base_url: str, address: str, port: int) -> None:
+async def test_a_span_has_only_the_host_and_port_of_the_api(base_url: str, address: str, port: int) -> None:
     observed = Observed(base_url)
     await observed.reply_to(tool_call(1))
     attributes = attributes_of(observed.span("chat gpt-5.2"))
@@ -136,7 +136,7 @@ async def test_only_host_and_port_of_the_api_are_told(base_url: str, address: st
 # Failures
 
 
-async def test_an_error_of_json_rpc_is_told_by_its_code(observed: Observed) -> None:
+async def test_the_error_type_of_a_json_rpc_error_is_its_code(observed: Observed) -> None:
     observed.fake.enqueue(GatewayOverloaded("busy", status=503))
     await observed.reply_to(tool_call(1))
     call, asking = observed.span("tools/call answer"), observed.span("chat gpt-5.2")
@@ -155,7 +155,7 @@ async def test_a_failed_result_is_a_tool_error(observed: Observed) -> None:
     assert attributes_of(asking)["error.type"] == "GatewayTimeout"
 
 
-async def test_a_cancelled_call_is_told_as_that(observed: Observed) -> None:
+async def test_the_error_type_of_a_cancelled_call_is_cancelled(observed: Observed) -> None:
     observed.fake.hold()
     observed.wired.handle(tool_call(1))
     await observed.fake.wait_for_calls(1)
@@ -165,7 +165,7 @@ async def test_a_cancelled_call_is_told_as_that(observed: Observed) -> None:
     assert kinds == {"tools/call answer": "cancelled", "chat gpt-5.2": "cancelled"}
 
 
-async def test_what_nobody_expected_is_told_by_its_class(observed: Observed) -> None:
+async def test_the_error_type_of_an_unexpected_exception_is_its_class(observed: Observed) -> None:
     observed.fake.enqueue(ZeroDivisionError("with a secret in it"))
     await observed.reply_to(tool_call(1))
     span = observed.span("tools/call answer")
@@ -173,7 +173,7 @@ async def test_what_nobody_expected_is_told_by_its_class(observed: Observed) -> 
     assert not span.events
 
 
-async def test_nothing_of_what_was_said_is_in_a_span(observed: Observed) -> None:
+async def test_spans_contain_no_question_answer_or_error_body(observed: Observed) -> None:
     observed.fake.enqueue(ModelReply("the planted answer"), GatewayOverloaded("a planted body", status=500))
     await observed.reply_to(tool_call(1, "a planted question"))
     await observed.reply_to(tool_call(2, "a planted question"))
@@ -202,6 +202,6 @@ async def test_the_duration_of_each_call_is_measured_by_tool_and_failure(observe
     assert points[0][1].explicit_bounds[-1] == 300
 
 
-async def test_a_call_that_is_not_traced_is_measured_all_the_same(observed: Observed) -> None:
+async def test_a_call_that_is_not_sampled_is_still_measured(observed: Observed) -> None:
     await observed.reply_to(tool_call(1, meta={"traceparent": TRACEPARENT[:-1] + "0"}))
     assert [point.count for _, point in observed.memory.points()] == [1]

@@ -19,20 +19,20 @@ ADDRESS = "http://127.0.0.1:4318"
     ],
     ids=str,
 )
-def test_only_variables_about_exporters_turn_it_on(
+def test_only_variables_about_exporters_turn_telemetry_on(
     environ: dict[str, str], traces: tuple[str, ...], metrics: tuple[str, ...]
 ) -> None:
     choice = telemetry_chosen(environ)
     assert choice == TelemetryChoice(traces, metrics)
 
 
-def test_an_unknown_exporter_is_warned_of_and_left_out() -> None:
+def test_an_unknown_exporter_is_a_warning_and_is_left_out() -> None:
     choice = telemetry_chosen({"OTEL_TRACES_EXPORTER": "zipkin,console"})
     assert choice.traces == ("console",)
     assert choice.warnings == ("OTEL_TRACES_EXPORTER: zipkin is not known here; use otlp, console or none",)
 
 
-def test_another_protocol_is_warned_of_once() -> None:
+def test_an_unsupported_protocol_is_one_warning() -> None:
     choice = telemetry_chosen({"OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
     assert choice.traces == choice.metrics == ("otlp",)
     (warning,) = choice.warnings
@@ -46,5 +46,5 @@ def test_another_protocol_is_warned_of_once() -> None:
         {"OTEL_TRACES_EXPORTER": "console", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
     ],
 )
-def test_a_protocol_that_fits_or_does_not_matter_is_not_warned_of(environ: dict[str, str]) -> None:
+def test_a_supported_or_unused_protocol_is_no_warning(environ: dict[str, str]) -> None:
     assert telemetry_chosen(environ).warnings == ()

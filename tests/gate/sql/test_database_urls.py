@@ -1,4 +1,4 @@
-"""Which URLs are understood, which file each means, and the messages for the others."""
+"""Which database URLs are valid, the SQLite file of each, and the messages for the others."""
 
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_a_url_that_cannot_be_used_is_explained(url: str, words: str) -> None:
     assert caught.value.__cause__ is None
 
 
-def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_reported_with_its_install_command_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(AgentsError, match="pip install") as caught:
         understood("postgresql://me:hush@host/db")
@@ -68,5 +68,5 @@ def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(monkeypat
         ("sqlite:////tmp/a.db?uri=true", SqliteFile(Path("/tmp/a.db"))),
     ],
 )
-def test_the_file_that_a_url_means(url: str, file: SqliteFile | None) -> None:
+def test_a_url_maps_to_its_sqlite_file(url: str, file: SqliteFile | None) -> None:
     assert sqlite_file(understood(url)) == file

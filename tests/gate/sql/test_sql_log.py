@@ -1,4 +1,4 @@
-"""The log in a database, with its head outside."""
+"""The log in a database, with its head stored outside."""
 
 import logging
 
@@ -20,7 +20,7 @@ def a_log(call: str) -> ExecutionLog:
     return ExecutionLog("r1", call, "decision", "allow", "2026")
 
 
-async def test_a_record_is_kept_though_its_head_cannot_be_confirmed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_record_is_kept_even_if_its_head_cannot_be_confirmed(caplog: pytest.LogCaptureFixture) -> None:
     head = FakeHead()
     store = SqlExecutionLogStore(SqlDatabase(), head)
     head.breaks_at_confirming = True
@@ -33,7 +33,7 @@ async def test_a_record_is_kept_though_its_head_cannot_be_confirmed(caplog: pyte
     assert misfit_of_log(head.read(), await store.query(), is_sole_writer=True) is None
 
 
-async def test_a_shared_log_may_have_grown_past_the_head_and_must_contain_it() -> None:
+async def test_a_shared_log_may_be_longer_than_its_head_says_but_not_shorter() -> None:
     database, head = SqlDatabase(), FakeHead(is_sole_writer=False)
     ours, theirs = SqlExecutionLogStore(database, head), SqlExecutionLogStore(database)
     await ours.append(a_log("c1"))
@@ -53,7 +53,7 @@ async def test_an_empty_batch_appends_nothing() -> None:
 
 
 @pytest.mark.parametrize("calls", [1, 3])
-async def test_a_call_takes_two_durable_writes_and_its_run_one(sqlite_url: str, calls: int) -> None:
+async def test_each_call_takes_two_durable_writes_and_the_run_one_more(sqlite_url: str, calls: int) -> None:
     committed: list[bool] = []
 
     def note(connection: Connection) -> None:
@@ -70,7 +70,7 @@ async def test_a_call_takes_two_durable_writes_and_its_run_one(sqlite_url: str, 
     assert sum(committed) == 2 * calls + 1
 
 
-async def test_a_denial_is_recorded_whatever_its_reason_says(clock: FakeClock, store_url: str) -> None:
+async def test_a_denial_is_recorded_whatever_characters_its_reason_has(clock: FakeClock, store_url: str) -> None:
     database = SqlDatabase(store_url)
     audit = AuditLog(SqlExecutionLogStore(database), clock, Masking({}), "required")
     for text in ODD_TEXTS:
