@@ -1,6 +1,6 @@
-"""The policy in a YAML file, read strictly and again when it has changed; the patterns in its rules; and paths.
+"""The policy in a YAML file, read again when the file changes; the regular expressions in its rules; and paths.
 
-Paths are resolved as this machine does, for a server that runs here.
+Paths are resolved as a server on this machine would resolve them.
 """
 
 import errno
@@ -68,7 +68,7 @@ def read_policy(path: str, patterns: Patterns) -> PolicyReading:
 
 
 def check_policy_file(path: str, patterns: Patterns, paths: Paths, known: KnownTools | None = None) -> PolicyFindings:
-    """With `known` tools, names that none of them has are reported too. Raises what `read_policy` raises."""
+    """With `known`, names in rules that fit none of these tools are reported. Raises what `read_policy` raises."""
     reading = read_policy(path, patterns)
     policy = reading.policy
     if reading.problems:
@@ -93,7 +93,7 @@ class PolicyFile(PolicySource):
         self._path = os.fspath(path)
         self._patterns = patterns
         self._complaint = ""
-        self._look()
+        self._note_file_state()
         self._text = _text_of(self._path)
         reading = parse_policy(self._path, self._text, patterns)
         if reading.problems:
@@ -107,11 +107,11 @@ class PolicyFile(PolicySource):
 
     def _has_changed(self) -> bool:
         before, was_settled = self._mark, self._is_settled
-        self._look()
+        self._note_file_state()
         return self._mark != before or not was_settled
 
-    def _look(self) -> None:
-        """Before the file is read, so that a change in between is seen the next time."""
+    def _note_file_state(self) -> None:
+        """Call this before reading the file, so that a change during the read is seen the next time."""
         try:
             found = os.stat(self._path)
         except (OSError, ValueError):
@@ -166,12 +166,12 @@ def _invalid(message: str) -> AgentsError:
 class LinearPatterns(Patterns):
     """Patterns on pydantic's regex engine, which takes linear time.
 
-    With Python's engine, one careless pattern would let an argument keep it busy for hours. This engine has no back
-    references and no look-around; the rest of the syntax is the same.
+    With Python's engine, an argument could make a careless pattern run for hours. This engine has no back references
+    and no look-around; the rest of the syntax is the same.
     """
 
     def compile(self, pattern: str) -> Callable[[str], bool]:
-        # Alone first: a pattern such as `a)|(b` is valid only inside the brackets below, and would escape from them.
+        # Check it alone first: `a)|(b` is invalid, but inside the brackets below it would become valid.
         _checker(pattern)
         is_match = _checker(rf"\A(?:{pattern})\z")
         return lambda text: is_match(without_surrogates(text))
@@ -195,20 +195,20 @@ _LONGEST_PATH = 4096
 _MOST_LINKS = 40
 
 # Some servers read a URL, strip quotes and white space, turn \\ into /, or expand a variable. Others do not.
-_READ_IN_MANY_WAYS = re.compile(
+_AMBIGUOUS = re.compile(
     r"[a-z][a-z0-9+.-]*:|[\s\"'$%]|.*[\s\"']\Z|.*[\x00-\x1f\x7f]" + ("" if os.sep == "\\" else r"|.*\\"),
     re.IGNORECASE | re.DOTALL,
 )
 _DRIVE = re.compile(r"[a-z]:[/\\]", re.IGNORECASE)
-# Where these lead depends on the process that looks.
-_OF_THE_PROCESS = re.compile(r"/proc(/|\Z)|/dev/(fd(/|\Z)|std)", re.IGNORECASE)
+# These lead to a different place in each process.
+_PER_PROCESS = re.compile(r"/proc(/|\Z)|/dev/(fd(/|\Z)|std)", re.IGNORECASE)
 
 # Links in a circle, a folder that may not be entered, a NUL, half a surrogate pair.
-_LEADS_NOWHERE = (OSError, ValueError)
+_UNRESOLVABLE = (OSError, ValueError)
 
 
-class _InDoubt(Exception):
-    """Another process may read another file here."""
+class _AmbiguousPath(Exception):
+    """Another process may open a different file under this path."""
 
 
 class SystemPaths(Paths):
@@ -221,38 +221,38 @@ class SystemPaths(Paths):
 
     def resolved(self, path: str, directory: str | None) -> str | None:
         try:
-            whole = _whole(path, directory)
-            found = _followed(whole)
-            # Programs that drop `..` with the name before it read another file, if that name is a link.
-            if ".." in _names(whole) and _followed(os.path.normpath(whole)) != found:
+            absolute = _absolute(path, directory)
+            found = _without_links(absolute)
+            # Some programs just drop `..` and the name before it. If that name is a link, they open another file.
+            if ".." in _names(absolute) and _without_links(os.path.normpath(absolute)) != found:
                 return None
             return found
-        except (_InDoubt, *_LEADS_NOWHERE):
+        except (_AmbiguousPath, *_UNRESOLVABLE):
             return None
 
     def anchor(self, folder: str, directory: str) -> str | None:
         try:
-            whole = os.path.join(os.path.abspath(directory), os.path.expanduser(folder))
-            if whole not in self._anchors:
-                self._anchors[whole] = _real(whole).replace(os.sep, "/")
-        except _LEADS_NOWHERE:
+            absolute = os.path.join(os.path.abspath(directory), os.path.expanduser(folder))
+            if absolute not in self._anchors:
+                self._anchors[absolute] = _real(absolute).replace(os.sep, "/")
+        except _UNRESOLVABLE:
             return None
-        return self._anchors[whole]
+        return self._anchors[absolute]
 
 
-def _whole(path: str, directory: str | None) -> str:
+def _absolute(path: str, directory: str | None) -> str:
     is_drive = os.sep == "\\" and _DRIVE.match(path) is not None
-    if len(path) > _LONGEST_PATH or (_READ_IN_MANY_WAYS.match(path) and not is_drive):
-        raise _InDoubt
+    if len(path) > _LONGEST_PATH or (_AMBIGUOUS.match(path) and not is_drive):
+        raise _AmbiguousPath
     if path == "~" or path.startswith(("~/", f"~{os.sep}")):
         if ".." in _names(path):
-            raise _InDoubt
+            raise _AmbiguousPath
         return os.path.expanduser(path)
     if os.path.isabs(path):
         return path
     # ~name may be the home of a user, or a file that begins with ~.
     if directory is None or path.startswith("~"):
-        raise _InDoubt
+        raise _AmbiguousPath
     return os.path.join(directory, path)
 
 
@@ -260,8 +260,8 @@ def _names(path: str) -> list[str]:
     return path.replace(os.sep, "/").split("/")
 
 
-def _followed(path: str) -> str:
-    """The path without links. Each step is checked, because a link may lead through a place of another process."""
+def _without_links(path: str) -> str:
+    """The path with all links followed. Each step is checked, because a link may lead into /proc."""
     drive, rest = os.path.splitdrive(path)
     names, at, links = deque(_names(rest)), drive, 0
     while names:
@@ -269,13 +269,13 @@ def _followed(path: str) -> str:
         if name in ("", "."):
             continue
         at = at.rpartition("/")[0] if name == ".." else f"{at}/{name}"
-        if _OF_THE_PROCESS.match(at):
-            raise _InDoubt
+        if _PER_PROCESS.match(at):
+            raise _AmbiguousPath
         target = _link_at(at) if name != ".." else None
         if target is not None:
             links += 1
             if links > _MOST_LINKS:
-                raise _InDoubt
+                raise _AmbiguousPath
             names.extendleft(reversed(_names(target)))
             at = drive if os.path.isabs(target) else at.rpartition("/")[0]
     return at or "/"

@@ -112,7 +112,7 @@ IN_JAPANESE: Mapping[str, str] = {
     " Ask again.": "もう一度質問してください。",
     " Ask again, or raise request.timeout_ms.": "もう一度質問するか、request.timeout_ms を増やしてください。",
     "The request could not be sent ({why}). Check openai.base_url.": "リクエストを送信できませんでした ({why})。openai.base_url を確認してください。",
-    "The request could not be sent (no header can carry {name} as it is). Check the environment, in particular OPENAI_ORG_ID and OPENAI_PROJECT_ID.": "リクエストを送信できませんでした ({name} はそのままではヘッダーに入れられません)。環境変数、特に OPENAI_ORG_ID と OPENAI_PROJECT_ID を確認してください。",
+    "The request could not be sent (the header {name} contains characters that are not allowed). Check the environment, in particular OPENAI_ORG_ID and OPENAI_PROJECT_ID.": "リクエストを送信できませんでした (ヘッダー {name} に使用できない文字が含まれています)。環境変数、特に OPENAI_ORG_ID と OPENAI_PROJECT_ID を確認してください。",
     "No connection to the API can be set up ({why}). Check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables.": "API への接続を準備できません ({why})。SSL_CERT_FILE、SSL_CERT_DIR、プロキシの環境変数を確認してください。",
     # What the API refuses
     "The API key was refused (401)": "API キーが拒否されました (401)",

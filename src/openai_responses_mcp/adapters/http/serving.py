@@ -1,7 +1,7 @@
-"""The HTTP server around an application: uvicorn, with bounds on heads and connections, and without its own signals.
+"""The HTTP server around an application: uvicorn with limits on request heads, and without its signal handlers.
 
-uvicorn waits without a limit for the head of a request. Here a connection that does not send one in time is closed, so that
-silent connections cannot use up all descriptors.
+uvicorn waits for the head of a request without a time limit. Here a connection that sends none in time is closed, so
+that silent connections cannot use up all descriptors.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from openai_responses_mcp.domain.texts import Sentence
 
 LARGEST_HEAD = 16 * 1024
-# A client on a busy machine may take long to send what it connected for.
+# Long, because a client on a busy machine may connect well before it sends its request.
 HEAD_SECONDS = 60.0
-_LEAVING_SECONDS = 2
+_SHUTDOWN_SECONDS = 2
 
 
 class Tls(NamedTuple):
@@ -28,11 +28,11 @@ class Tls(NamedTuple):
 
 
 class AddressInUse(Exception):
-    """Nothing can be served there; the text says why."""
+    """The server cannot listen there; the text says why."""
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Port 0 takes one that is free. Raises `AddressInUse`."""
+    """Port 0 picks a free port. Raises `AddressInUse`."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
@@ -57,22 +57,22 @@ def bounded(app: ASGIApp, head_seconds: float, **more: Any) -> Config:
     return Config(
         app,
         # uvicorn creates the protocol, so the setting is an attribute of its class.
-        http=type("Prompt", (PromptProtocol,), {"head_seconds": head_seconds}),
+        http=type("HeadTimeout", (HeadTimeoutProtocol,), {"head_seconds": head_seconds}),
         ws="none",
         lifespan="off",
         log_config=None,
-        # The application logs.
+        # The application does its own logging.
         log_level="critical",
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=LARGEST_HEAD,
-        timeout_graceful_shutdown=_LEAVING_SECONDS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         **more,
     )
 
 
 class HttpServer(Server):
-    """`serve` goes on until `should_exit`. Raises OSError and `ssl.SSLError` at once for a certificate that is unfit."""
+    """`serve` runs until `should_exit` is set. Creating it raises OSError for a certificate that cannot be used."""
 
     def __init__(
         self,
@@ -101,31 +101,31 @@ class HttpServer(Server):
         yield
 
 
-class PromptProtocol(H11Protocol):
+class HeadTimeoutProtocol(H11Protocol):
     head_seconds: float
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._watch()
+        self._update_deadline()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._watch()
+        self._update_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
-    def _watch(self) -> None:
-        # Before the first head there is no cycle; after a reply there is still that of the last request.
+    def _update_deadline(self) -> None:
+        # `cycle` is None before the first request. After a reply it is still that of the last request.
         is_waiting_for_a_head = getattr(self.cycle, "response_complete", True)
         if not is_waiting_for_a_head:
-            self._forget()
+            self._cancel_deadline()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(self.head_seconds, self.transport.abort)
 
-    def _forget(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

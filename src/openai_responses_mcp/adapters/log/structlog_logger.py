@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 SDK_LOGGERS = ("openai", "httpx2", "httpcore2")
 
-# Quoted even if it is a single word: users of the log expect the texts of errors that way.
+# Quoted even if it is a single word: users of the log expect quotes around error texts.
 _ALWAYS_QUOTED = {"msg", "body"}
 
-# Patterns stay texts until the first line, when `re` compiles and caches them: most runs never write a line.
+# Not compiled here: `re` compiles and caches them with the first line, and most runs never write one.
 _NEEDS_QUOTES = r"[\s\x00-\x1f\x7f\"'\\]|^$"
 # Characters that may end a line, move the cursor or change the direction of text, or that UTF-8 cannot encode.
 _UNFIT_FOR_A_LINE = r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -38,7 +38,7 @@ _LATE_IMPORT_FAILURES = (ImportError, OSError, MemoryError, AttributeError, KeyE
 
 
 @contextmanager
-def _kept_out(package: str) -> Iterator[None]:
+def _imports_blocked(package: str) -> Iterator[None]:
     """Make imports of the package fail, unless it is already loaded."""
     if package in sys.modules:
         yield
@@ -72,7 +72,7 @@ class StructlogLogger(Logger):
                 describe_lost=self._lost_line,
                 on_first_failure=lambda exc: self.warning("cannot write debug file", path=debug_file, msg=exc.strerror),
             )
-            # First in the list: closing it may still cause a warning on stderr.
+            # First in the list, so closed first: closing it may cause a warning on stderr.
             self._sinks.insert(0, file_sink)
 
     @property
@@ -92,7 +92,7 @@ class StructlogLogger(Logger):
     def prepare(self) -> None:
         """Import everything that the first line would import."""
         self._render(None, "debug", self._add_time(None, "debug", {"event": "", "level": "debug", "facts": {}}))
-        with _kept_out("rich"):  # If it is installed, structlog loads it for coloured tracebacks.
+        with _imports_blocked("rich"):  # If it is installed, structlog loads it for coloured tracebacks.
             _ = self._structlog
 
     def close(self, timeout_seconds: float = 0.5) -> None:
@@ -175,20 +175,20 @@ class _Tee:
 
 
 def capture_sdk_logging(logger: Logger) -> None:
-    """Forward the lines of the standard `logging`, even if the SDK has set that up for itself.
+    """Send everything from the standard `logging` to this log, even if the SDK has configured `logging` itself.
 
-    The SDK's lines (`OPENAI_LOG`) become debug lines. All others keep their level. Otherwise they, and above all the
-    warnings of asyncio, would be written to stderr unmasked, and the event loop would wait for that.
+    The SDK's lines (`OPENAI_LOG`) become debug lines. All others keep their level. Without this, such lines,
+    mostly warnings of asyncio, would go to stderr unmasked and block the event loop.
     """
     import logging
 
     class Forwarding(logging.Handler):
-        def __init__(self, most_severe: int) -> None:
+        def __init__(self, highest_level: int) -> None:
             super().__init__()
-            self._most_severe = most_severe
+            self._highest_level = highest_level
 
         def emit(self, record: logging.LogRecord) -> None:
-            level = min(record.levelno, self._most_severe)
+            level = min(record.levelno, self._highest_level)
             if level >= logging.WARNING or logger.is_debugging:
                 write = next(write for least, write in writers if level >= least)
                 write("log", logger=record.name, msg=_message_of(record), traceback=_traceback_of(record))

@@ -97,15 +97,15 @@ def _refuse_unusable(headers: Mapping[str, object]) -> None:
         if isinstance(value, str) and not (value.isascii() and value.isprintable()):
             raise GatewayRefused(
                 Sentence(
-                    "The request could not be sent (no header can carry {name} as it is). Check the environment, in"
-                    " particular OPENAI_ORG_ID and OPENAI_PROJECT_ID.",
+                    "The request could not be sent (the header {name} contains characters that are not allowed)."
+                    " Check the environment, in particular OPENAI_ORG_ID and OPENAI_PROJECT_ID.",
                     name=name,
                 )
             )
 
 
 def proxy_for(address: URL) -> str | None:
-    with _setting_up():
+    with _setup_errors_translated():
         proxies = getproxies()
         proxy = proxies.get(address.scheme) or proxies.get("all")
         if not proxy or proxy_bypass(address.host or ""):
@@ -118,15 +118,15 @@ def proxy_for(address: URL) -> str | None:
 
 
 def tls_for(address: URL, proxy: str | None) -> ssl.SSLContext | None:
-    """None if nothing is encrypted: loading certificates is slow."""
+    """None if neither connection is encrypted, because loading certificates is slow."""
     if "https" not in (address.scheme, URL(proxy or "").scheme):
         return None
-    with _setting_up():
+    with _setup_errors_translated():
         return httpx2.create_ssl_context()
 
 
 @contextmanager
-def _setting_up() -> Iterator[None]:
+def _setup_errors_translated() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as exc:
@@ -140,19 +140,19 @@ def _setting_up() -> Iterator[None]:
 
 
 LONGEST_ERROR_BYTES = 64 * 1024
-# Longer than most people think between two questions. The pool notices closed connections.
+# Long enough to type the next question. The pool notices connections that the other side has closed.
 KEEP_ALIVE_SECONDS = 30.0
 _CHUNK_BYTES = 256 * 1024
 # Each chunk is decompressed as a whole, and a few kilobytes may become megabytes.
-_PACKED_CHUNK_BYTES = 16 * 1024
+_COMPRESSED_CHUNK_BYTES = 16 * 1024
 
 
 class DirectClient(httpx2.AsyncClient):
-    """Sends a request with the transport as it is: without the cookies, redirects, credentials and hooks of httpx2."""
+    """Hands requests straight to the transport, without the cookies, redirects, credentials and hooks of httpx2."""
 
     def __init__(self, transport: "AiohttpTransport") -> None:
         super().__init__(transport=transport, timeout=None, trust_env=False)
-        self._below = transport
+        self._own_transport = transport
         self._own_headers = [("Accept-Encoding", self.headers["Accept-Encoding"])]
 
     def build_request(
@@ -161,7 +161,7 @@ class DirectClient(httpx2.AsyncClient):
         return httpx2.Request(method, url, headers=[*self._own_headers, *(headers or ())], **parts)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        return await self._below.handle_async_request(request)
+        return await self._own_transport.handle_async_request(request)
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -182,7 +182,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         response = httpx2.Response(answer.status, headers=answer.raw_headers, stream=_Body(answer), request=request)
         if not response.is_success:
             response = await _shortened(response)
-        # Whatever the reply claims: some charset names select codecs that fail in unexpected ways.
+        # Ignore the charset in the reply: some names select codecs that fail in unexpected ways.
         response.encoding = "utf-8"
         return response
 
@@ -216,13 +216,13 @@ class _CleanConnector(aiohttp.TCPConnector):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """Read to its end, it frees its connection for reuse. Otherwise the connection is closed."""
+    """A body that is read to its end frees the connection for reuse. Closing it earlier closes the connection."""
 
     def __init__(self, answer: aiohttp.ClientResponse) -> None:
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = _PACKED_CHUNK_BYTES if "Content-Encoding" in self._answer.headers else _CHUNK_BYTES
+        size = _COMPRESSED_CHUNK_BYTES if "Content-Encoding" in self._answer.headers else _CHUNK_BYTES
         while chunk := await self._answer.content.read(size):
             yield chunk
 
@@ -231,15 +231,15 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _shortened(response: httpx2.Response) -> httpx2.Response:
-    """The reply with only the beginning of its body, decompressed. That is enough of an error."""
+    """The reply with only the beginning of its body, decompressed. An error needs no more."""
     body = b""
     async with aclosing(response), aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
             body += chunk[: LONGEST_ERROR_BYTES - len(body)]
             if len(body) >= LONGEST_ERROR_BYTES:
                 break
-    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _ABOUT_THE_BODY]
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _BODY_HEADERS]
     return httpx2.Response(response.status_code, headers=headers, content=body, request=response.request)
 
 
-_ABOUT_THE_BODY = (b"content-encoding", b"content-length", b"transfer-encoding")
+_BODY_HEADERS = (b"content-encoding", b"content-length", b"transfer-encoding")

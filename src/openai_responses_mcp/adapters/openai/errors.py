@@ -64,7 +64,7 @@ REFUSED = FailureWords("The request could not be sent{detail}.", _CHECK_SET_UP, 
 
 
 class BackgroundRefused(GatewayRefused):
-    """The API rejects `background`. The gateway catches it and asks again without."""
+    """The API rejects `background`. The gateway catches it and asks again without it."""
 
 
 EXCEPTIONS: tuple[Meaning, ...] = (
@@ -231,7 +231,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
-    """How long the API asks us to wait; None if it does not say, or not clearly."""
+    """How long the API asks us to wait; None if it does not say, or the value is invalid."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -254,21 +254,21 @@ def _seconds_until(value: str, now: Now) -> float | None:
 
 def words_of(exc: Exception) -> str:
     if isinstance(exc, aiohttp.ClientConnectorError):
-        return f"{exc.host}:{exc.port}: {_said_by_system(exc.os_error)}"
+        return f"{exc.host}:{exc.port}: {_system_reason(exc.os_error)}"
     if isinstance(exc, json.JSONDecodeError):
         return f"not JSON at character {exc.pos}"
     if isinstance(exc, UnicodeDecodeError | RecursionError):
         return why_unreadable(exc)
-    return _said_by_system(exc) if isinstance(exc, OSError) else str(exc)
+    return _system_reason(exc) if isinstance(exc, OSError) else str(exc)
 
 
-def _said_by_system(exc: OSError) -> str:
+def _system_reason(exc: OSError) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"certificate verify failed: {exc.verify_message}"
     if isinstance(exc, ssl.SSLError):
         reason: str | None = getattr(exc, "reason", None)
         return f"SSL: {reason.replace('_', ' ').lower()}" if reason else str(exc)
-    # The number gives the reason; the text may only say what was tried. Name lookup and Windows use other numbers.
+    # The number gives the reason; the text may only say what was tried. Name lookup and Windows have other numbers.
     if exc.errno and os.name == "posix" and not isinstance(exc, socket.gaierror):
         return os.strerror(exc.errno)
     return exc.strerror or str(exc)

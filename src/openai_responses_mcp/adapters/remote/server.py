@@ -1,11 +1,11 @@
 """A remote MCP server as a transport: Streamable HTTP in both eras, with message bodies unchanged.
 
-Each request is one POST. Its response carries the reply, and messages that the server sends before it.
-Notifications and replies wait until the requests before them are sent, so that the server sees the order of the client.
+Each request is one POST. Its response carries the reply, and messages that the server sends before it. Notifications
+and replies wait until the requests before them are sent, so that the server gets everything in the client's order.
 
-In the older eras there is a session, between this transport and the server alone. A server that has forgotten it (404)
-gets the client's `initialize` again, and everything in flight is answered with an error: no request is sent twice. From
-2026-07-28 on there is no session, and closing a response cancels its request.
+In the older eras there is a session, which the client does not see. A server that has forgotten it (404) gets the
+client's `initialize` again, and everything in flight is answered with an error: no request is sent twice. From 2026-07-28
+on there is no session, and closing a response cancels its request.
 """
 
 import asyncio
@@ -38,16 +38,16 @@ MOST_UNSENT_BYTES = 4 * 1024 * 1024
 _FEW_UNSENT_BYTES = 64 * 1024
 _CANCELLED, _INITIALIZED = "notifications/cancelled", "notifications/initialized"
 _LIST_CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-_SECONDS_TO_TAKE_A_NOTE = 10.0
+_SECONDS_TO_DELIVER = 10.0
 _SECONDS_TO_OPEN = 60.0
 _SECONDS_TO_LEAVE = 0.7
 _LONGEST_SESSION_ID = 1024
 
 
 class RemoteServer(Transport, Channel):
-    """Made inside the running event loop. `tell` shows a line to the user; `retry_seconds` is the first wait.
+    """Create it in the running event loop. `tell` shows a line to the user. `retry_seconds` is the first retry's wait.
 
-    A JSON reply has to end within `json_seconds` of its beginning.
+    A JSON reply must be complete within `json_seconds` of its first byte.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class RemoteServer(Transport, Channel):
                     return Received(self._inbox.take(), self)
                 if self._inbox.is_closed:
                     return None
-            await self._change()
+            await self._wait_for_change()
 
     def send(self, body: bytes) -> None:
         if not self._is_closed:
@@ -107,7 +107,7 @@ class RemoteServer(Transport, Channel):
     async def flush(self) -> None:
         """Returns before the last few messages are written: opening a connection takes time, and more may follow."""
         while self._unsent_bytes > _FEW_UNSENT_BYTES and not self._is_closed:
-            await self._change()
+            await self._wait_for_change()
         self._require_open()
 
     def stop_listening(self) -> None:
@@ -122,11 +122,11 @@ class RemoteServer(Transport, Channel):
         self._something_changed.set()
 
     async def end(self) -> None:
-        """Send what waits to be sent, end the session at the server, close all connections; within two seconds."""
+        """Send the queued messages, end the session and close all connections, in at most two seconds."""
         try:
             async with asyncio.timeout(_SECONDS_TO_LEAVE):
                 while self._unsent_bytes:
-                    await self._change()
+                    await self._wait_for_change()
         except TimeoutError:
             self._tell(f"{self._exchange.address.host} did not take the last messages in time")
         self.stop_listening()
@@ -137,14 +137,14 @@ class RemoteServer(Transport, Channel):
             await asyncio.wait(tasks, timeout=_SECONDS_TO_LEAVE / 3)
         session, self._session = self._session, None
         if session is not None:
-            await self._forsake(session)
+            await self._delete(session)
         await self._exchange.close()
 
     def _require_open(self) -> None:
         if self._is_closed:
             raise TransportClosed("the connection to the server is closed")
 
-    async def _change(self) -> None:
+    async def _wait_for_change(self) -> None:
         self._something_changed.clear()
         await self._something_changed.wait()
 
@@ -160,13 +160,13 @@ class RemoteServer(Transport, Channel):
     async def _send_all(self) -> None:
         while True:
             while not self._outgoing:
-                await self._change()
+                await self._wait_for_change()
             body = self._outgoing.popleft()
             message = read(body)
             if isinstance(message, Request):
-                await self._launch(message)
+                await self._start_request(message)
             else:
-                await self._pass_note(message, body)
+                await self._send_note(message, body)
                 self._note_sent(len(body))
 
     def _stopped_sending(self, task: "asyncio.Task[None]") -> None:
@@ -174,15 +174,15 @@ class RemoteServer(Transport, Channel):
             self._tell(f"nothing more can be sent to {self._exchange.address.host} ({type(failure).__name__})")
             self.close()
 
-    async def _launch(self, request: Request) -> None:
+    async def _start_request(self, request: Request) -> None:
         flight = self._flights[request.id] = Flight(request)
-        flight.task = self._start(self._fly(flight))
-        flight.task.add_done_callback(lambda task: self._landed(flight, task))
+        flight.task = self._start(self._run_request(flight))
+        flight.task.add_done_callback(lambda task: self._request_ended(flight, task))
         if request.method == "initialize":
             # All later messages need the session.
             await asyncio.wait({flight.task}, timeout=_SECONDS_TO_OPEN)
 
-    def _landed(self, flight: Flight, task: "asyncio.Task[None]") -> None:
+    def _request_ended(self, flight: Flight, task: "asyncio.Task[None]") -> None:
         self._note_flight_sent(flight)
         if self._flights.get(flight.request.id) is flight:
             del self._flights[flight.request.id]
@@ -198,8 +198,8 @@ class RemoteServer(Transport, Channel):
         self._unsent_bytes -= size
         self._something_changed.set()
 
-    async def _pass_note(self, message: Notification | Reply | BadMessage, body: bytes) -> None:
-        """Send a message that gets no reply. Failures are shown to the user, since the client waits for nothing."""
+    async def _send_note(self, message: Notification | Reply | BadMessage, body: bytes) -> None:
+        """Send a message that gets no reply. Failures are shown to the user, since the client expects no reply."""
         if isinstance(message, Reply):
             session = self._session
             if session is None or message.id not in session.asked:
@@ -216,21 +216,21 @@ class RemoteServer(Transport, Channel):
             revision = self._revision
         headers = self._envelope.of(message, revision) if revision and isinstance(message, Notification) else {}
         try:
-            async with asyncio.timeout(_SECONDS_TO_TAKE_A_NOTE):
+            async with asyncio.timeout(_SECONDS_TO_DELIVER):
                 for other in list(self._flights.values()):
                     await other.is_sent.wait()
                 session = self._session
-                is_taken = await self._is_taken(body, headers, session)
+                is_delivered = await self._deliver(body, headers, session)
         except TimeoutError:
             self._tell(f"{self._exchange.address.host} did not take a notification in time")
         except RemoteFault as fault:
             self._tell(f"a notification was not delivered: {fault}")
         else:
-            if not is_taken and session is not None:
-                await self._replace(session)
+            if not is_delivered and session is not None:
+                await self._replace_session(session)
             elif isinstance(message, Notification) and message.method == _INITIALIZED and session is not None:
                 self._initialized = body
-                self._listen(session)
+                self._open_server_stream(session)
         if flight is not None:
             flight.task.cancel()
 
@@ -240,7 +240,7 @@ class RemoteServer(Transport, Channel):
         cancelled = message.params.get("requestId")
         return self._flights.get(cancelled) if isinstance(cancelled, str | int) else None
 
-    async def _is_taken(self, body: bytes, envelope: Mapping[str, str], session: RemoteSession | None) -> bool:
+    async def _deliver(self, body: bytes, envelope: Mapping[str, str], session: RemoteSession | None) -> bool:
         """False if the server has forgotten the session. Raises `RemoteFault`."""
         headers = {**ACCEPT, **(envelope or ({} if session is None else session.headers))}
         async with self._exchange.opened("POST", headers, body) as response:
@@ -253,13 +253,13 @@ class RemoteServer(Transport, Channel):
     # -----------------------------------------------------------------------------------------------------------------
     # A request and its reply
 
-    async def _fly(self, flight: Flight) -> None:
+    async def _run_request(self, flight: Flight) -> None:
         try:
             if flight.revision:
                 self._revision = flight.revision
             elif flight.request.method != "initialize":
                 if self._is_lost:
-                    await self._open_again()
+                    await self._reopen_session()
                 flight.session = self._session
             if flight.revision:
                 headers = self._envelope.of(flight.request, flight.revision)
@@ -268,8 +268,8 @@ class RemoteServer(Transport, Channel):
             await self._replies.converse(flight, headers, lambda: self._note_flight_sent(flight))
         except Forgotten:
             if flight.session is not None:
-                await self._replace(flight.session, but=flight)
-            self._fail(flight, self._words_for_forgotten())
+                await self._replace_session(flight.session, but=flight)
+            self._fail(flight, self._session_lost_text())
         except RemoteFault as fault:
             self._fail(flight, str(fault))
 
@@ -278,7 +278,7 @@ class RemoteServer(Transport, Channel):
             self._envelope.note_tools(reply.result)
         elif flight.request.method == "initialize" and reply.error is None and not flight.revision:
             if self._session is not None and self._session.id:
-                self._start(self._forsake(self._session))
+                self._start(self._delete(self._session))
             self._initialize = flight.request.content
             self._session, self._is_lost = _session_in(reply, response), False
 
@@ -290,12 +290,12 @@ class RemoteServer(Transport, Channel):
     # -----------------------------------------------------------------------------------------------------------------
     # Streams of the older eras
 
-    def _listen(self, session: RemoteSession) -> None:
+    def _open_server_stream(self, session: RemoteSession) -> None:
         if session.id and session.stream is None:
-            session.stream = self._start(self._hear(session))
+            session.stream = self._start(self._read_server_stream(session))
 
-    async def _hear(self, session: RemoteSession) -> None:
-        """The server's own stream, opened again whenever it breaks."""
+    async def _read_server_stream(self, session: RemoteSession) -> None:
+        """Read the server's own stream, and open it again whenever it breaks."""
         reader, failures = EventReader(self._longest), 0
         while not self._is_closed:
             is_forgotten = False
@@ -313,19 +313,19 @@ class RemoteServer(Transport, Channel):
             except RemoteFault:
                 failures += 1
             if is_forgotten:
-                self._start(self._replace(session))
+                self._start(self._replace_session(session))
                 return
             reader = await self._replies.pause(reader, failures)
 
     # -----------------------------------------------------------------------------------------------------------------
     # A session that is lost
 
-    def _words_for_forgotten(self) -> str:
+    def _session_lost_text(self) -> str:
         host = self._exchange.address.host
         return f"{host} has forgotten the session, so a new one was opened; this request was not repeated: call again"
 
-    async def _replace(self, session: RemoteSession, but: Flight | None = None) -> None:
-        """Open another session in its place. Everything that was in flight in it is answered with an error."""
+    async def _replace_session(self, session: RemoteSession, but: Flight | None = None) -> None:
+        """Open a new session. Every request in flight in the old one is answered with an error."""
         async with self._opening:
             if self._session is not session:
                 return
@@ -334,24 +334,24 @@ class RemoteServer(Transport, Channel):
                 session.stream.cancel()
             for flight in list(self._flights.values()):
                 if flight.session is session and flight is not but:
-                    self._fail(flight, self._words_for_forgotten())
+                    self._fail(flight, self._session_lost_text())
                     del self._flights[flight.request.id]
                     flight.task.cancel()
             for asked in session.asked:
                 params = {"requestId": asked, "reason": "the server has forgotten the session"}
                 self._inbox.put_now(encoded({"jsonrpc": "2.0", "method": _CANCELLED, "params": params}))
             try:
-                await self._open()
+                await self._open_session()
             except RemoteFault as fault:
                 self._tell(f"no new session could be opened: {fault}")
 
-    async def _open_again(self) -> None:
+    async def _reopen_session(self) -> None:
         async with self._opening:
             if self._is_lost:
-                await self._open()
+                await self._open_session()
 
-    async def _open(self) -> None:
-        """The client's own `initialize` once more, with an id of ours; the reply stays here. Raises `RemoteFault`."""
+    async def _open_session(self) -> None:
+        """Send the client's `initialize` again, with our own id and without showing it the reply. Raises `RemoteFault`."""
         request = encoded({**(self._initialize or {}), "id": str(uuid.uuid4())})
         flight = Flight(read(request))  # type: ignore[arg-type]
         host = self._exchange.address.host
@@ -366,15 +366,15 @@ class RemoteServer(Transport, Channel):
         except TimeoutError:
             raise RemoteFault(f"{host} did not open a new session in time; call again later") from None
         if self._initialized is not None:
-            if not await self._is_taken(self._initialized, {}, session):
+            if not await self._deliver(self._initialized, {}, session):
                 raise RemoteFault(f"{host} has forgotten the new session at once; restart the client")
-            self._listen(session)
+            self._open_server_stream(session)
         self._session, self._is_lost = session, False
         # The tools may have changed without a notification.
         self._inbox.put_now(encoded(_LIST_CHANGED))
 
-    async def _forsake(self, session: RemoteSession) -> None:
-        """Delete the session at the server. If this fails, the server times it out."""
+    async def _delete(self, session: RemoteSession) -> None:
+        """Delete the session at the server. If this fails, it expires there."""
         if not session.id:
             return
         try:

@@ -119,11 +119,13 @@ def hosted_mcp_tool(
     shown = name or re.sub(r"[/\s]+", "-", shown_name(server))
     seconds = float(getattr(given, "client_session_timeout_seconds", None) or timeout_ms / 1000)
     if getattr(given, "max_retry_attempts", 0):
-        # Only the tools that the user lists may be retried.
+        # Only the tools in `repeatable` may be retried.
         given.max_retry_attempts = 0
     is_connected = getattr(given, "session", None) is not None
-    make = ConnectedMcpClient(shown, server, seconds) if is_connected else SdkMcpClient(shown, lambda: server, seconds)
-    return HostedMcpServer(shown, make, rules, file, directory_of(server))
+    opened = (
+        ConnectedMcpClient(shown, server, seconds) if is_connected else SdkMcpClient(shown, lambda: server, seconds)
+    )
+    return HostedMcpServer(shown, opened, rules, file, directory_of(server))
 
 
 def directory_of(server: MCPServer) -> str:
@@ -134,9 +136,9 @@ def directory_of(server: MCPServer) -> str:
 
 
 class PinFile(DefinitionPins):
-    """Pinned definitions in a small JSON file that only its owner can read, written by renaming.
+    """Pinned definitions in a small JSON file that only its owner can read. A write replaces the whole file.
 
-    A writer holds the lock of a file beside it from reading to renaming, so that no process loses another's pins.
+    A writer locks a file beside it while it reads and replaces, so that no process overwrites another's pins.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -174,6 +176,6 @@ class PinFile(DefinitionPins):
             return {}
         except (OSError, ValueError) as exc:
             # Without its pins, a changed definition would look like a new one.
-            message = f"The pinned definitions in {self._path.name} cannot be read; mend or remove the file"
+            message = f"The pinned definitions in {self._path.name} cannot be read; repair or remove the file"
             raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
         return {str(tool): str(pin) for tool, pin in pins.items()}

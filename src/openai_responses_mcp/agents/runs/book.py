@@ -104,7 +104,7 @@ class RunBook:
 
     @property
     def agents(self) -> list[object]:
-        """The agents of the remembered runs, none of which is over."""
+        """The agents of the remembered runs. Runs that have ended are forgotten."""
         return [known.agent for known in self._remembered.values()]
 
 
@@ -122,8 +122,8 @@ async def decided_requests(
     book: RunBook, approvals: ApprovalController, run_id: str, timeout_seconds: float | None
 ) -> list[HumanApprovalRequest]:
     """Wait until the newest pause is decided, and return its requests. A timeout is `AGENTS-E-APPROVAL-INVALID`."""
-    is_time = timeout_seconds is None or (type(timeout_seconds) in (int, float) and timeout_seconds >= 0)
-    require(is_time, "AGENTS-E-RUNNER-CONFIG", "timeout_seconds must be a number, 0 or greater")
+    is_valid = timeout_seconds is None or (type(timeout_seconds) in (int, float) and timeout_seconds >= 0)
+    require(is_valid, "AGENTS-E-RUNNER-CONFIG", "timeout_seconds must be a number, 0 or greater")
     await book.summary(run_id)
     waiting = await approvals.pending(run_id)
     try:
@@ -145,7 +145,7 @@ async def decided_requests(
 
 _FORMAT = 3
 # The context is never stored, even if it is a string: it belongs to the caller.
-_KEPT = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
+_STORABLE = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
 
 
 class PausedRuns:
@@ -166,7 +166,7 @@ class PausedRuns:
         self._withholding = withholding
 
     async def pause(self, run: Run, engine_state: JsonObject) -> list[HumanApprovalRequest]:
-        payload = self._written(run, engine_state)
+        payload = self._payload(run, engine_state)
         await self._book.save(run.record, "paused", payload)
         pause = Pause(state_hash=digest(payload))
         for waiting in run.ledger.to_approve:
@@ -176,7 +176,7 @@ class PausedRuns:
         return await self._approvals.open_pause(pause)
 
     async def read(self, approval: ApprovalRecord, wanted: Resumption) -> tuple[Run, PausedRun]:
-        """The run that waits for this approval. Its ledger gets the answers once every call of the pause has one.
+        """The run that waits for this approval. Its ledger applies the answers once every call of the pause has one.
 
         Raises `AGENTS-E-RESUME-TOKEN` if the saved run was changed, and `AGENTS-E-RUNNER-CONFIG` if the run was started
         with something that this process does not know and the caller did not pass again.
@@ -210,7 +210,7 @@ class PausedRuns:
         paused = await self._engine.restore(agent, state["engine"], ledger, options)
         return Run(record, agent, ledger, extensions, options, state["engine"]), paused
 
-    def _written(self, run: Run, engine_state: JsonObject) -> str:
+    def _payload(self, run: Run, engine_state: JsonObject) -> str:
         state = {
             "engine": engine_state,
             "guard": run.ledger.saved(),
@@ -220,8 +220,8 @@ class PausedRuns:
             "max_turns": run.options.max_turns,
             "max_tool_calls": run.extensions.max_tool_calls,
             "max_tokens": run.extensions.max_tokens,
-            "sdk": _kept(run.options.sdk),
-            "sdk_objects": _objects(run.options.sdk),
+            "sdk": _storable(run.options.sdk),
+            "sdk_objects": _names_to_pass_again(run.options.sdk),
         }
         taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.ledger.secret_texts)}
         return json.dumps(taken_out, ensure_ascii=False)
@@ -240,14 +240,14 @@ class PausedRuns:
             raise _unreadable() from None
 
 
-def _kept(sdk: Mapping[str, object]) -> dict[str, object]:
+def _storable(sdk: Mapping[str, object]) -> dict[str, object]:
     """SDK options that can be stored and used by another process."""
-    return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
+    return {name: sdk[name] for name in _STORABLE if isinstance(sdk.get(name), str | int)}
 
 
-def _objects(sdk: Mapping[str, object]) -> list[str]:
+def _names_to_pass_again(sdk: Mapping[str, object]) -> list[str]:
     """Names of the options that another process has to pass again: a context, a session, hooks and so on."""
-    return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
+    return sorted(name for name, value in sdk.items() if value is not None and name not in _storable(sdk))
 
 
 def _unreadable() -> AgentsError:

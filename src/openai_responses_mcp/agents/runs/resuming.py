@@ -1,9 +1,9 @@
 """Resuming a run, in this process or in another one.
 
 The steps: check the token or the decisions, read the run back, compare the approved calls with the saved ones, mark the
-decisions as used, run. Until the decisions are marked, only the human's text for the model is stored. If a human
-denied a call and wants the model to know, or changed its arguments, the turn is decided again first. That may pause the
-run once more.
+decisions as used, run. Before the decisions are marked, nothing is stored but the human's text for the model. If a
+human denied a call and wants the model to know, or changed its arguments, the turn is decided again first. That may
+pause the run once more.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -43,14 +43,14 @@ class ResumeRun:
         self._finish = finish
 
     async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        run, paused = await self._taken_up(wanted)
+        run, paused = await self._claim(wanted)
         steps = self._steps(run, paused, wanted)
         async with aclosing(self._finish.stream(run, steps)) as events:
             async for event in events:
                 yield event
 
     async def _steps(self, run: Run, paused: PausedRun, wanted: Resumption) -> AsyncGenerator[EngineEvent, None]:
-        # The human's text for the model, after that of an earlier resume that paused again.
+        # The human's text for the model. Text from an earlier resume that paused again comes first.
         said = "\n".join(filter(None, [run.engine_state.get(_UNSAID), wanted.human_response])) or None
         await run.ledger.take_up(paused.turns)
         if run.ledger.to_approve:
@@ -115,26 +115,26 @@ class ResumeRun:
         try:
             await self._paused.read(approval, wanted)
         except AgentsError:
-            # Another process may have decided and resumed the run meanwhile. Then storing this decision reports that.
+            # Another process may have decided and resumed the run meanwhile. Then storing this decision raises.
             if (await self._approvals.get(approval.request.approval_id)).request.status == "pending":
                 raise
 
-    async def _taken_up(self, wanted: Resumption) -> tuple[Run, PausedRun]:
+    async def _claim(self, wanted: Resumption) -> tuple[Run, PausedRun]:
         approval = await self._checked(wanted)
         siblings = await self._approvals.of_pause(approval.pause_id)
         denied = [one.request for one in siblings if one.request.status == "denied" and not one.request.tell_model]
         if denied:
-            raise await self._turned_down(wanted.token, approval, denied[0])
+            raise await self._end_denied(wanted.token, approval, denied[0])
         run, paused = await self._paused.read(approval, wanted)
         calls = {call_id: run.ledger.as_changed(call) for call_id, call in paused.calls.items()}
         for permit in map(permit_of, siblings):
             call = calls.get(permit.call_id)
             is_gone = call is None and wanted.tools_may_be_gone
             if not is_gone and (call is None or not permit.fits(call.tool, call.args)):
-                raise _changed(permit.call_id)
+                raise _changed_since_approval(permit.call_id)
         for call in calls.values():
             if not run.ledger.is_answered(call):
-                raise _changed(call.call_id)
+                raise _changed_since_approval(call.call_id)
         if wanted.human_response is not None:
             await self._approvals.respond(approval, wanted.human_response)
         await self._approvals.consume(wanted.token, approval)
@@ -174,7 +174,7 @@ class ResumeRun:
         is_turned_down = any(one.request.status == "denied" and not one.request.tell_model for one in pause)
         return bool(pause) and is_used and not is_turned_down and pause[0].state_hash == digest(record.payload)
 
-    async def _turned_down(
+    async def _end_denied(
         self, token: str | None, approval: ApprovalRecord, denied: HumanApprovalRequest
     ) -> AgentsError:
         await self._approvals.consume(token, approval)
@@ -191,7 +191,7 @@ class ResumeRun:
         )
 
 
-def _changed(call_id: str) -> AgentsError:
+def _changed_since_approval(call_id: str) -> AgentsError:
     return AgentsError(
         "AGENTS-E-RESUME-TOKEN",
         "The call, its arguments or the tool's definition changed after it was approved",
