@@ -1,10 +1,10 @@
 """An MCP server as a child process in a group of its own, so that it and everything it starts can be ended together.
 
-Its input is closed, then it gets SIGTERM, then SIGKILL. Its exit is noticed without reaping it at once: until it is
-reaped no other process can get its id, so signals cannot reach the wrong one.
+To end it, its input is closed; then it gets SIGTERM, then SIGKILL. Its exit is noticed without reaping it at once:
+until it is reaped, no other process can get its id, so signals cannot reach the wrong one.
 
-What it writes to stderr becomes lines of ours: bounded, and without anything that would steer a terminal. A thread writes
-them, so that an unread stderr holds nothing up.
+Its stderr is copied to ours line by line. Long lines are cut, and control characters are removed. A thread writes the
+lines, so that nothing waits if our stderr is not read.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from openai_responses_mcp.domain.texts import harmless, one_line
 LONGEST_LINE = 4096
 
 _CHUNK_BYTES = 64 * 1024
-_SECONDS_BETWEEN_LOOKS = 0.02
+_SECONDS_BETWEEN_CHECKS = 0.02
 _NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows; elsewhere a session of its own
 
 
 class ChildProcess:
-    """Made inside the running event loop. Raises `OSError` if the command cannot be started.
+    """Create it inside the running event loop. Raises `OSError` if the command cannot be started.
 
-    `grace_seconds` is the time to end after its input is closed, after SIGTERM and after SIGKILL. The default is less
-    than two seconds in all, because clients do not wait longer for a guard.
+    `grace_seconds` are the waits after its input is closed, after SIGTERM and after SIGKILL. The default is less than
+    two seconds in all, because clients do not wait longer for a guard.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class ChildProcess:
             start_new_session=sys.platform != "win32",
             creationflags=_NEW_GROUP,
         )
-        self._to_end_by_itself, self._after_sigterm, self._after_sigkill = grace_seconds
+        self._after_closing, self._after_sigterm, self._after_sigkill = grace_seconds
         self._loop = asyncio.get_running_loop()
         self._has_exited = asyncio.Event()
-        threading.Thread(target=self._watch, name="server-exit", daemon=True).start()
+        threading.Thread(target=self._wait_for_exit, name="server-exit", daemon=True).start()
 
     @property
     def wires(self) -> tuple[int, int, int]:
-        """Its output, its input, its stderr; -1 where it shares ours."""
+        """The descriptors of its output, input and stderr; -1 for a stderr that it shares with us."""
         pipes = (self._process.stdout, self._process.stdin, self._process.stderr)
         output, input_, stderr = (-1 if pipe is None else pipe.fileno() for pipe in pipes)
         return output, input_, stderr
@@ -73,14 +73,14 @@ class ChildProcess:
         return code if code >= 0 else 128 - code
 
     def close_input(self) -> None:
-        """Redirects it to the null device, because another thread may still write to the descriptor."""
+        """Point it at the null device: another thread may still write to the descriptor."""
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, self.wires[1], inheritable=False)
         os.close(null)
 
     async def end(self) -> int:
         self.close_input()
-        if not await self._exits_within(self._to_end_by_itself):
+        if not await self._exits_within(self._after_closing):
             self._signal("SIGTERM")
             if not await self._exits_within(self._after_sigterm):
                 self._signal("SIGKILL")
@@ -102,10 +102,10 @@ class ChildProcess:
         """End the processes that the server has left behind. Without /proc it is not known whether any are left."""
         if self._process.returncode is not None or not self._signal("SIGTERM"):
             return
-        for _ in range(int(self._after_sigkill / _SECONDS_BETWEEN_LOOKS)):
+        for _ in range(int(self._after_sigkill / _SECONDS_BETWEEN_CHECKS)):
             if _living_members(self._process.pid) == 0:
                 return
-            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
         self._signal("SIGKILL")
 
     def _signal(self, name: str) -> bool:
@@ -119,7 +119,7 @@ class ChildProcess:
             return False
         return True
 
-    def _watch(self) -> None:
+    def _wait_for_exit(self) -> None:
         if hasattr(os, "waitid"):
             with contextlib.suppress(ChildProcessError):
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
@@ -140,7 +140,7 @@ def _living_members(group: int) -> int | None:
 def _is_living_member(pid: str, group: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as opened:
-            # State, parent and group stand behind the name in brackets, which may hold anything.
+            # State, parent and group come after the name in brackets, which may contain anything.
             state, _, its_group = opened.read().rpartition(b")")[2].split()[:3]
     except (OSError, ValueError):
         return False
@@ -195,13 +195,13 @@ class FollowedStderr:
         while chunk := _read_some(self._descriptor):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                self._put_foreign(line)
+                self._put_server_line(line)
             # The rest of a line that is too long is dropped.
             rest = rest[: LONGEST_LINE * 4]
         if rest:
-            self._put_foreign(rest)
+            self._put_server_line(rest)
 
-    def _put_foreign(self, line: bytes) -> None:
+    def _put_server_line(self, line: bytes) -> None:
         text = harmless(line.decode("utf-8", "replace")).replace("\n", " ")[:LONGEST_LINE]
         self._last_line = text.strip() or self._last_line
         self._put(text)

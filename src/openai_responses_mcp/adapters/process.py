@@ -25,14 +25,14 @@ def listen(react: Callable[[int], None], names: Iterable[str] = EXIT_CODES) -> N
 
 
 def stopped_by_signal() -> "asyncio.Future[int]":
-    """Done with the exit code once one of the signals comes."""
+    """A future that gets the exit code when one of the signals arrives."""
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     listen(partial(stop, stopped))
     return stopped
 
 
 def stop(stopped: "asyncio.Future[int]", code: int) -> None:
-    """The first reason to end is the one that counts."""
+    """Only the first exit code counts."""
     if not stopped.done():
         stopped.set_result(code)
 
@@ -44,14 +44,14 @@ def _listen(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Call
         loop.add_signal_handler(number, react)
 
 
-# Limits. Nothing here opens a file that must be there.
+# Limits. Nothing here depends on a file that may be missing.
 
 
 def _limit(name: str) -> int | None:
-    """The limit in force; None where there is none."""
+    """The current limit; None if there is none."""
     if sys.platform == "win32":
         return None
-    import resource  # Here: the guard's relay asks for no limit.
+    import resource  # Imported here, because the guard's relay does not need it.
 
     soft, _ = resource.getrlimit(getattr(resource, name))
     return None if soft == resource.RLIM_INFINITY else soft
@@ -61,7 +61,7 @@ LEAST_DESCRIPTORS = 32
 LEAST_MEMORY_MIB = 512
 
 # Where the system lists the descriptors of this process: Linux, macOS and BSD.
-_LISTS = ("/proc/self/fd", "/dev/fd")
+_DESCRIPTOR_FOLDERS = ("/proc/self/fd", "/dev/fd")
 _USUALLY_OPEN = 16
 
 
@@ -89,7 +89,7 @@ def affordable_connections(wanted: int, limit_of: Callable[[str], int | None] = 
 
 
 def _open_descriptors() -> int:
-    for path in _LISTS:
+    for path in _DESCRIPTOR_FOLDERS:
         try:
             return len(os.listdir(path))
         except OSError:
@@ -107,7 +107,7 @@ class _Failure(NamedTuple):
 
 
 class WarmUp(Generic[T]):
-    """Calls `load` once; `result` is what it returned."""
+    """Calls `load` once, in a thread, and keeps what it returns."""
 
     def __init__(self, load: Callable[[], T]) -> None:
         self._load = load
@@ -115,24 +115,24 @@ class WarmUp(Generic[T]):
         self._has_started = False
 
     def start(self) -> None:
-        """Begin, unless it has begun. Raises `RuntimeError` where the system has no thread to give."""
+        """Start loading, unless it has started. Raises `RuntimeError` if the system cannot create a thread."""
         if not self._has_started:
             threading.Thread(target=self._run, name="warm-up", daemon=True).start()
             self._has_started = True
 
     async def result(self) -> T:
-        """What was loaded; every call gets the same. Raises `RuntimeError` from whatever went wrong."""
+        """What was loaded; every call gets the same object. Raises `RuntimeError` if loading failed."""
         self.start()
         if not self._outcome.done():
             await asyncio.shield(asyncio.wrap_future(self._outcome))
         outcome = self._outcome.result()
         if isinstance(outcome, _Failure):
-            # Not the cause itself: raised again and again, it would gather the traceback of every call.
+            # Not the cause itself: raised many times, it would collect the traceback of every call.
             raise RuntimeError("what a call needs could not be loaded") from outcome.cause
         return outcome
 
     async def settled(self) -> None:
-        """Wait until it is loaded or has failed. Does not begin it."""
+        """Wait until it is loaded or has failed. Does not start loading."""
         await asyncio.shield(asyncio.wrap_future(self._outcome))
 
     def _run(self) -> None:

@@ -1,7 +1,7 @@
-"""Markdown for a terminal, with rich. Marks become styles and links can be clicked, but every word stays.
+"""Markdown for a terminal, with rich. Marks become styles and links can be clicked, but no text is lost.
 
-Other Markdown renderers drop more than marks: line ends, HTML, pictures, addresses and definitions of links, the blank
-that opens a Japanese paragraph, and text that is too wide for a column. This one keeps all of it.
+Other Markdown renderers drop more than marks: line breaks, HTML, pictures, link addresses and definitions, the space at
+the start of a Japanese paragraph, and text that is too wide for a column. This one keeps all of it.
 """
 
 import re
@@ -15,16 +15,16 @@ from rich.markdown import Heading, Markdown, TableElement
 
 from openai_responses_mcp.domain.texts import visible
 
-# The parser would strip these blanks at the ends of a line. While it parses, characters that Unicode never assigns
-# stand in for them.
+# The parser would strip these blanks at the ends of a line. So they are replaced by characters that Unicode never
+# assigns, and put back after parsing.
 _BLANKS = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_STANDING_IN = {ord(blank): 0xFDD0 + place for place, blank in enumerate(_BLANKS)}
-_BACK = {stand_in: blank for blank, stand_in in _STANDING_IN.items()}
-_DEEPEST = 100  # What lies deeper is lost; the parser's own limit is soon reached by a list in a list.
+_TO_PLACEHOLDER = {ord(blank): 0xFDD0 + place for place, blank in enumerate(_BLANKS)}
+_FROM_PLACEHOLDER = {stand_in: blank for blank, stand_in in _TO_PLACEHOLDER.items()}
+_DEEPEST = 100  # Deeper text is lost. Nested lists soon reach the parser's own limit.
 _TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
 
-# Japanese and Chinese have no blanks between words. Rich breaks lines at blanks alone, so between such letters it is given
-# one without width, which no text has: controls are made visible before.
+# Japanese and Chinese have no blanks between words, but rich breaks lines only at blanks. So this blank without width is
+# put between such letters. The text itself cannot contain it: control characters are made visible first.
 _BREAK = "\x1f"
 _IDEOGRAPHIC = "\u2e80-\u2fff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f\U00020000-\U0003ffff"
 # Characters that must not begin a line, and those that must not end one.
@@ -36,7 +36,7 @@ _BREAKABLE = re.compile(
 
 
 def rendered(text: str, width: int) -> str:
-    """Lines no wider than that, with escape sequences; the last one ends with a line end."""
+    """Lines of at most `width` columns, with escape sequences. The last one ends with a newline."""
     file = StringIO()
     console = Console(
         file=file, force_terminal=True, width=width, legacy_windows=False, highlight=False, markup=False, emoji=False
@@ -67,16 +67,16 @@ class _FaithfulMarkdown(Markdown):
         super().__init__("", code_theme="ansi_dark")
         parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(["strikethrough", "table"])
         parser.disable(["entity", "html_block", "html_inline", "image", "reference"])
-        self.parsed = parser.parse(text.translate(_STANDING_IN))
+        self.parsed = parser.parse(text.translate(_TO_PLACEHOLDER))
         _restore(self.parsed)
 
 
 def _restore(tokens: list[Token]) -> None:
-    """Restore the blanks, and put the address of each link after its last title."""
+    """Restore the blanks, and add each address once, after the last link to it."""
     flat = [token for block in tokens for token in (block, *(block.children or []))]
     for token in flat:
-        # Not before parsing, which can turn an escape into a control character.
-        token.content = visible(token.content.translate(_BACK))
+        # Done after parsing, which can turn an escape into a control character.
+        token.content = visible(token.content.translate(_FROM_PLACEHOLDER))
         token.type = "hardbreak" if token.type == "softbreak" else token.type
     last = {_address(token): token for token in flat if token.type == "link_open"}
     for token in tokens:
@@ -99,4 +99,4 @@ def _with_addresses(tokens: list[Token], last: dict[str, Token]) -> Iterator[Tok
 
 
 def _address(token: Token) -> str:
-    return str(token.attrs.get("href", "")).translate(_BACK)
+    return str(token.attrs.get("href", "")).translate(_FROM_PLACEHOLDER)

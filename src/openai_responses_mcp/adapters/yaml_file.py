@@ -1,8 +1,8 @@
 """YAML text -> plain data, with the line of every key.
 
 The text is read event by event, and limits apply while reading, so a huge file is never built in memory. Values follow
-the core schema of YAML 1.2 (`yes` is text, `1_000` is text). Other tags are refused, and so are aliases, which can stand
-for more than a file may hold.
+the core schema of YAML 1.2 (`yes` is text, `1_000` is text). Other tags are refused. So are aliases, because with them a
+small file can describe a huge document.
 """
 
 import re
@@ -33,7 +33,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class YamlProblem(Exception):
-    """The text is not YAML that we read; `line` counts from 1."""
+    """The text is not valid YAML, or uses a feature that is refused. `line` counts from 1."""
 
     def __init__(self, line: int, text: Sentence) -> None:
         super().__init__(f"line {line}: {text}")
@@ -49,7 +49,7 @@ class YamlDocument:
     lines: dict[KeyPath, int]
 
     def line_of(self, path: KeyPath) -> int:
-        """The line of a key, or of the nearest key around it that is written out."""
+        """The line of a key. If the file does not contain it, the line of its nearest parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -168,7 +168,7 @@ _SCALARS: tuple[tuple[str, re.Pattern[str], Callable[[str], Any]], ...] = (
 def _scalar_value(event: ScalarEvent) -> Any:
     text: str = event.value
     if without_surrogates(text) != text:
-        raise YamlProblem(_line(event), Sentence("an escape that is half a character"))
+        raise YamlProblem(_line(event), Sentence("an escape that stands for half a character"))
     is_quoted = event.tag is None and not event.implicit[0]
     if is_quoted or event.tag in ("!", f"{_TAG}str"):
         return text

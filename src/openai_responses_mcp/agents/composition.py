@@ -1,7 +1,7 @@
 """The composition root of the library: the one place where its adapters meet its use cases.
 
 Adapters are imported inside the functions that need them. The SDK takes seconds to import, and a terminal that lists
-approvals does without it.
+approvals does not need it.
 """
 
 import logging
@@ -81,13 +81,13 @@ def create_runner(
 ) -> AgentRunner:
     """`store` is the URL of a SQLite or PostgreSQL database, by default one in memory.
 
-    Stores of your own are given by their ports: all eight, or some with `store` for the others.
+    You may pass your own stores: all eight, or some of them together with `store` for the others.
 
-    A `policy_file` that cannot be used is `AGENTS-E-POLICY-INVALID` with everything that is wrong with it.
-    `on_approval_requested` is called with every request that a human has to decide, sync or async. With `watch_threads`,
-    a run that a tool starts in a thread is guarded too; that replaces two methods of the standard library.
-    With `ask="terminal"` a call that needs a human is asked about right there. There, and with a `policy_file`, the
-    `safety_agent` may be left out: then profile and rules decide.
+    An invalid `policy_file` raises `AGENTS-E-POLICY-INVALID`, which lists all its problems. `on_approval_requested`, a
+    sync or async function, is called with every request that a human has to decide. With `watch_threads`, a run that a
+    tool starts in a thread is guarded too; this replaces two methods of the standard library. With `ask="terminal"`,
+    calls that need a human are decided in this terminal. With `ask` or a `policy_file`, the `safety_agent` may be left
+    out: then profile and rules decide.
     """
     if ask not in (None, "terminal"):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", 'ask is "terminal" or left out')
@@ -159,19 +159,19 @@ def apply_log_level(environ: Mapping[str, str]) -> None:
 
     Lines go to stderr unless the program has set up logging.
     """
-    written = environ.get(LOG_VARIABLE, "").strip().lower()
-    if not written:
+    level = environ.get(LOG_VARIABLE, "").strip().lower()
+    if not level:
         return
-    if written not in LOG_LEVELS:
+    if level not in LOG_LEVELS:
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"{LOG_VARIABLE} is one of {', '.join(LOG_LEVELS)}")
     logger = logging.getLogger("openai_responses_mcp.agents")
-    logger.setLevel(LOG_LEVELS[written])
+    logger.setLevel(LOG_LEVELS[level])
     if not logger.hasHandlers():
         logger.addHandler(logging.StreamHandler())
 
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
-    """Checks without a runner. The log is checked if a store is named."""
+    """Checks that need no runner. The log is checked only if `store` is given."""
     verify_log = open_desk_parts(store, audit_head).audit.verify if store else None
     return Diagnosis(os.environ, _list_models, load_skills, verify_log=verify_log)
 

@@ -1,6 +1,6 @@
 """Stores that the user passes in: checked for missing methods, and their errors mapped to named ones.
 
-Such a store may raise anything. A value that it cannot take concerns one record; any other error means that the store
+Such a store may raise anything. An error about a value concerns one record; any other error means that the store
 cannot be used.
 """
 
@@ -21,9 +21,9 @@ from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import RunStateStore, Stores
 
 _T = TypeVar("_T")
-# The ports implement these with their other methods.
+# For these the ports have default implementations.
 _OPTIONAL = ("append_all", "begin", "move_out")
-_OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
+_RECORD_ERRORS = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
 
 
 # By parameter of `create_runner`: the field of `Stores`, and the port.
@@ -42,7 +42,7 @@ _PORTS: Mapping[str, tuple[str, type]] = {
 def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own: Mapping[str, object]) -> Stores:
     """The stores of the database, each replaced by the one that was given. Raises as `given` does.
 
-    Some stores without a database are refused: the others would be in memory, and lost with the process.
+    Without a database all stores must be given: the others would be in memory, and lost with the process.
     """
     chosen = {name: store for name, store in own.items() if store is not None}
     missing = [name for name in _PORTS if name not in chosen]
@@ -63,7 +63,7 @@ def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own:
 
 
 def given(store: _T, port: type) -> _T:
-    """`AGENTS-E-RUNNER-CONFIG` where the store lacks a method that it must have."""
+    """Raises `AGENTS-E-RUNNER-CONFIG` if the store lacks a required method."""
     missing = [name for name in _methods_of(port) if not hasattr(store, name) and name not in _OPTIONAL]
     if missing:
         message = f"{type(store).__name__} is not a complete {port.__name__}: it lacks {', '.join(missing)}"
@@ -92,11 +92,11 @@ def _with_named_errors(method: Callable[..., Any]) -> Callable[..., Any]:
             return await method(*args, **kwargs)
         except AgentsError:
             raise
-        except _OF_ONE_RECORD as exc:
-            failure: StoreUnavailable = RecordRefused(f"The store does not take this: {type(exc).__name__}")
+        except _RECORD_ERRORS as exc:
+            failure: StoreUnavailable = RecordRefused(f"The store does not take this record: {type(exc).__name__}")
         except Exception as exc:  # foreign code
             failure = StoreUnavailable(f"The store failed with {type(exc).__name__}")
-        # Raised out here, so that the store's own error is not attached to it: its text may hold an address or values.
+        # Raised outside `except`: the store's own error may contain an address or values, and would be attached.
         raise failure
 
     return named

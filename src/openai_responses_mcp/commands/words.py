@@ -238,7 +238,7 @@ IN_JAPANESE: Mapping[str, str] = {
     "nested deeper than {most} levels": "入れ子が {most} 段を超えています",
     "a key that is not plain text": "文字列でないキーがあります",
     "{name} is there twice, first on line {line}": "{name} が 2 回書かれています (最初は {line} 行目)",
-    "an escape that is half a character": "文字の半分だけのエスケープがあります",
+    "an escape that stands for half a character": "文字の半分だけのエスケープがあります",
     "the tag {tag} does not belong here": "タグ {tag} はここでは使えません",
     # The configuration of --http
     "line {number} is not name:token": "{number} 行目が name:token の形ではありません",

@@ -49,7 +49,7 @@ def text(words: str = Sentence("a string that is not blank")) -> Kind:
 
 
 def number(lowest: int, highest: int | None = None) -> Kind:
-    """A string of digits counts as the number."""
+    """Also reads a string of digits."""
 
     def read(value: Any) -> float:
         if isinstance(value, str) and _DIGITS.fullmatch(value):
@@ -209,7 +209,7 @@ class Tool(NamedTuple):
 
 RESULT_TOOL = "answer_result"
 
-_FULL = (_QUERY, _RECENCY_DAYS, _MAX_RESULTS, _DOMAINS, _STYLE, _PREVIOUS)
+_SEARCH_ARGUMENTS = (_QUERY, _RECENCY_DAYS, _MAX_RESULTS, _DOMAINS, _STYLE, _PREVIOUS)
 
 TOOLS = {
     tool.name: tool
@@ -219,7 +219,7 @@ TOOLS = {
             "Answer",
             "Search the web when needed and provide balanced, well-sourced answers."
             " This is the standard general-purpose tool.",
-            _FULL,
+            _SEARCH_ARGUMENTS,
             _ANSWER_SCHEMA,
             profile="answer",
         ),
@@ -228,7 +228,7 @@ TOOLS = {
             "Detailed answer",
             "Perform comprehensive analysis with thorough research and detailed explanations."
             " Best for complex questions requiring deep investigation.",
-            _FULL,
+            _SEARCH_ARGUMENTS,
             _ANSWER_SCHEMA,
             profile="answer_detailed",
         ),

@@ -236,7 +236,7 @@ async def test_a_response_that_cannot_be_resumed_is_an_error_and_the_call_is_not
         scene.server.answers["tools/call"] = always(lambda: events(b"retry: 1\nid: e1\ndata:\n\n"))
         scene.server.answers["GET"] = always(lambda: Response(status_code=status))
         scene.send(request(1))
-        assert "whether the request was acted on is not known" in await scene.error()
+        assert "it is not known whether the request was carried out" in await scene.error()
         assert scene.server.kinds().count("tools/call") == 1
 
 
@@ -383,7 +383,7 @@ async def never_ending() -> AsyncIterator[bytes]:
         (lambda: Response(status_code=429, headers={"retry-after": "7"}), "too many requests (429); call again in 7 s"),
         (lambda: Response("x" * 100_000, 502), "is in trouble (502); call again later"),
         (lambda: Response("<html>", media_type="text/html"), "answered with text/html, not with JSON"),
-        (lambda: Response(status_code=202), "no answer follows (202)"),
+        (lambda: Response(status_code=202), "sends no answer (202)"),
         (lambda: StreamingResponse(never_ending(), media_type="application/json"), "did not end within"),
         (lambda: as_json(b"{"), "is not the reply to the request"),
         (lambda: as_json(b" " * (LONGEST + 1)), f"larger than {LONGEST} bytes"),

@@ -150,7 +150,7 @@ def test_a_fault_says_what_is_wrong() -> None:
         "Content-Length is missing",
         "Content-Length is given more than once",
         "Content-Length must be 1 to 12 digits",
-        "a line in the header block is no header",
+        "a line in the header block is not a header",
         "the header block is longer than 8192 bytes or 32 lines",
     ]
 

@@ -1,7 +1,7 @@
-"""Who may call: the hosts and origins that a request may name, and the token that names the caller.
+"""Who may call: the hosts and origins that a request may name, and the tokens that identify callers.
 
-A web page can make a browser send requests to this machine. Such a request names the page's origin, or a host that was
-made to point here, so both are checked before anything else. Tokens are compared in constant time.
+A web page can make a browser send requests to this machine. Such a request names the page's origin, or a host name
+that an attacker has pointed here, so both are checked before anything else. Tokens are compared in constant time.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ ANONYMOUS = ""
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _KEYS_SECONDS = 300.0
-# An unknown key id may be a new one, or made up to make us ask the issuer again and again.
-_LEAST_SECONDS_BETWEEN_LOOKS = 10.0
-# For all requests to the issuer together: a call waits for them.
+# An unknown key id may be new, or made up to make us ask the issuer again and again.
+_LEAST_SECONDS_BETWEEN_READS = 10.0
+# The limit for all requests to the issuer together, because a call waits for them.
 _ISSUER_SECONDS = 5.0
 _MOST_BYTES = 1024 * 1024
 _LEEWAY_SECONDS = 5
@@ -34,7 +34,7 @@ _LONGEST_SUBJECT = 255
 
 
 class Unauthorized(Exception):
-    """There is no valid token. `was_given`: there was one."""
+    """There is no valid token. `was_given` is true if there was an invalid one."""
 
     def __init__(self, text: str = "the token is not valid", *, was_given: bool = True) -> None:
         super().__init__(text)
@@ -46,19 +46,19 @@ class IssuerUnavailable(Unauthorized):
 
 
 class Issuer(NamedTuple):
-    """`audience`: the one that its access tokens must name."""
+    """Its access tokens must name the `audience`."""
 
     url: str
     audience: str
 
 
 class AllowedHosts:
-    """The names of this machine with the port, and the host of the public address."""
+    """Hosts and origins that requests may name: those of this machine, and that of the public URL."""
 
     def __init__(self, port: int, public_url: str | None) -> None:
         names = ("127.0.0.1", "localhost", "[::1]")
         self._hosts = {f"{name}:{port}" for name in names}
-        if port in (80, 443):  # Clients leave these out.
+        if port in (80, 443):  # Clients leave standard ports out.
             self._hosts |= {*names}
         self._origins = {f"http://{host}" for host in self._hosts} | {f"https://{host}" for host in self._hosts}
         self.resource = public_url or f"http://127.0.0.1:{port}{MCP_PATH}"
@@ -71,7 +71,7 @@ class AllowedHosts:
             self._origins |= {f"{parts.scheme}://{parts.netloc.lower()}"}
 
     def is_open_to(self, hosts: Sequence[str], origins: Sequence[str]) -> bool:
-        """`hosts` and `origins` are the values of these headers, each of which may come once."""
+        """Takes all values of the headers `Host` and `Origin`. A header that is sent twice is refused."""
         is_known_host = len(hosts) == 1 and hosts[0].lower() in self._hosts
         return is_known_host and (not origins or (len(origins) == 1 and origins[0].lower() in self._origins))
 
@@ -82,7 +82,7 @@ class AllowedHosts:
 
 
 class Callers:
-    """Names the caller of a request. Without tokens and without an issuer, all callers are anonymous."""
+    """Identifies the caller of a request. Without tokens and without an issuer, all callers are anonymous."""
 
     def __init__(self, tokens: Mapping[str, str], keys: "IssuerKeys | None") -> None:
         self._tokens = {token.encode(): name for name, token in tokens.items()}
@@ -115,7 +115,7 @@ def _bearer(authorizations: Sequence[str]) -> str:
 class IssuerKeys:
     """Checks access tokens with the keys that their issuer publishes.
 
-    Keys that are known stay in use while the issuer cannot be reached, and at most one call at a time waits for it.
+    Known keys stay in use while the issuer cannot be reached. Only one call at a time asks the issuer.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class IssuerKeys:
     async def _key(self, name: str | None) -> jwt.PyJWK | None:
         if self._known(name) is None or self._age() > _KEYS_SECONDS:
             async with self._reading:
-                if self._age() > (_LEAST_SECONDS_BETWEEN_LOOKS if self._known(name) is None else _KEYS_SECONDS):
+                if self._age() > (_LEAST_SECONDS_BETWEEN_READS if self._known(name) is None else _KEYS_SECONDS):
                     await self._read()
         found = self._known(name)
         if found is None and not self._is_reachable:

@@ -1,4 +1,4 @@
-"""The requests to the API: through the SDK, without retries, as raw bytes.
+"""The requests to the API: sent with the SDK, without retries; replies are read as raw bytes.
 
 Exceptions of the SDK become domain errors, also while a reply is read.
 """
@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx2
 from openai import AsyncOpenAI, RequestOptions
 
-from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
+from openai_responses_mcp.adapters.openai.client import NO_SDK_HEADERS, load_late_imports
 from openai_responses_mcp.adapters.openai.errors import vendor_errors_translated
 from openai_responses_mcp.adapters.openai.replies import ReplyStream, StreamEnded, stream_cut
 from openai_responses_mcp.adapters.openai.wire import JsonObject
@@ -25,7 +25,7 @@ from openai_responses_mcp.domain.texts import Sentence
 
 _NOT_FOUND = 404
 _NOTHING_TO_CANCEL = 400
-# Anything else would lead to another address.
+# Anything else could change the path of the request.
 _RESPONSE_ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 
@@ -48,15 +48,15 @@ class ResponsesApi:
 
     @asynccontextmanager
     async def streamed(self, response_id: str, after: int | None) -> AsyncIterator[ReplyStream]:
-        """The events of a background response, from the one after that number on. Raises `ResponseLost`."""
+        """The events of a background response that follow event number `after`. Raises `ResponseLost`."""
         query: dict[str, object] = {"stream": "true"} if after is None else {"stream": "true", "starting_after": after}
-        with self._found(response_id), self._translated():
+        with self._not_found_translated(response_id), self._translated():
             async with _open(await self._get(_path_of(response_id), query)) as stream:
                 yield stream
 
     async def retrieve(self, response_id: str) -> object:
         """The response object as it is now. Raises `ResponseLost`."""
-        with self._found(response_id), self._translated():
+        with self._not_found_translated(response_id), self._translated():
             async with _open(await self._get(_path_of(response_id))) as stream:
                 try:
                     return await stream.final_response()
@@ -66,7 +66,7 @@ class ResponsesApi:
     async def cancel(self, response_id: str) -> None:
         """No error if the response has already finished. Raises `ResponseLost`."""
         try:
-            with self._found(response_id), self._translated():
+            with self._not_found_translated(response_id), self._translated():
                 async with _open(await self._post(f"{_path_of(response_id)}/cancel")) as stream:
                     await stream.read_to_end()
         except GatewayRefused as exc:
@@ -104,17 +104,17 @@ class ResponsesApi:
         return self._make_client()
 
     async def _post(self, path: str, body: JsonObject | None = None) -> httpx2.Response:
-        return await self._client.post(path, cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
+        return await self._client.post(path, cast_to=httpx2.Response, body=body, stream=True, options=NO_SDK_HEADERS)
 
     async def _get(self, path: str, query: dict[str, object] | None = None) -> httpx2.Response:
-        options: RequestOptions = {**LEAN, "params": query or {}}
+        options: RequestOptions = {**NO_SDK_HEADERS, "params": query or {}}
         return await self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
 
     def _translated(self) -> contextlib.AbstractContextManager[None]:
         return vendor_errors_translated(self._now, self._mask)
 
     @contextlib.contextmanager
-    def _found(self, response_id: str) -> Iterator[None]:
+    def _not_found_translated(self, response_id: str) -> Iterator[None]:
         try:
             yield
         except GatewayRefused as exc:

@@ -25,7 +25,7 @@ from openai_responses_mcp.domain.errors import GatewayRefused
 from openai_responses_mcp.domain.texts import Sentence
 
 # Headers in which the SDK would describe this machine. The API does not need them.
-LEAN: RequestOptions = {
+NO_SDK_HEADERS: RequestOptions = {
     "headers": {
         "X-Stainless-Arch": Omit(),
         "X-Stainless-Async": Omit(),
@@ -70,7 +70,7 @@ async def load_late_imports(client: AsyncOpenAI) -> None:
         async with DirectClient(transport) as http:
             with suppress(aiohttp.ClientConnectionError):
                 await client.with_options(api_key="none", base_url=address, http_client=http).post(
-                    "/responses", cast_to=httpx2.Response, body={}, stream=True, options=LEAN
+                    "/responses", cast_to=httpx2.Response, body={}, stream=True, options=NO_SDK_HEADERS
                 )
 
 

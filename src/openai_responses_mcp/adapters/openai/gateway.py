@@ -1,7 +1,7 @@
 """The Responses API as the model gateway: one attempt per question, with a timeout and a limit on parallel questions.
 
-Every question asks for a stream. It is read to its end, also after its last event: only then can the connection be
-used again. A question in the background runs on at the API when the connection breaks; see `background`.
+Every question asks for a stream. It is read past its last event to the end, because only then can the connection be
+reused. A question in the background keeps running at the API if the connection breaks; see `background`.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from openai_responses_mcp.domain.models import (
 from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
 from openai_responses_mcp.domain.texts import Sentence
 
-# A process that gets a signal has a second to end, and other things to do in it.
+# After a signal, the process has a second to end, and other things to do in that time.
 LONGEST_SETTLE_SECONDS = 0.7
-# Longer reasons are cut, to leave room for how to fetch the answer.
+# Longer reasons are cut, to leave room for the advice on how to fetch the answer.
 LONGEST_REASON = 150
 
 
@@ -61,7 +61,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._api_key = api_key.strip()
         self._api_key_variable = api_key_variable
         self._timeout_seconds = timeout_seconds
-        self._places = asyncio.Semaphore(max_concurrency)
+        self._slots = asyncio.Semaphore(max_concurrency)
         self._omit = tuple(omit)
         self._extra = extra
         self._clock = clock
@@ -79,7 +79,7 @@ class OpenAIResponsesGateway(LLMGateway):
     ) -> ModelReply:
         self._refuse_unusable_key()
         body = request_body(request, self._omit, self._extra)
-        async with self._places:
+        async with self._slots:
             if "background" in body and self._knows_background:
                 try:
                     run = BackgroundRun(self._api, self._clock, self._logger, self._mask, on_progress, on_started)
@@ -92,7 +92,7 @@ class OpenAIResponsesGateway(LLMGateway):
     async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
         self._refuse_unusable_key()
         run = BackgroundRun(self._api, self._clock, self._logger, self._mask, on_progress)
-        async with self._places:
+        async with self._slots:
             try:
                 async with asyncio.timeout(self._timeout_seconds):
                     return read_reply(await run.fetch(response_id))
@@ -123,7 +123,7 @@ class OpenAIResponsesGateway(LLMGateway):
             return await self._api.model_shutdown_date(model)
 
     async def check_request(self, request: ModelRequest) -> None:
-        """Try a request without having it answered, which costs nothing. Raises as `respond`."""
+        """Check that the API accepts a request. It is not answered, so this costs nothing. Raises as `respond`."""
         self._refuse_unusable_key()
         async with self._attempt():
             await self._api.count_tokens(counted_body(request_body(request, self._omit, self._extra)))
@@ -146,14 +146,14 @@ class OpenAIResponsesGateway(LLMGateway):
         return is_settled
 
     async def _ask(self, body: JsonObject, on_progress: ProgressListener | None) -> object:
-        def tell(event: JsonObject) -> None:
+        def report(event: JsonObject) -> None:
             progress = progress_of(event, self._mask)
             if progress is not None and on_progress is not None:
                 on_progress(progress)
 
         async with self._attempt() as deadline, self._api.posted(body) as stream:
             try:
-                response = await stream.final_response(tell if on_progress else None)
+                response = await stream.final_response(report if on_progress else None)
             except StreamEnded as exc:
                 raise stream_cut() from exc
             deadline.reschedule(None)  # The answer is complete, so the deadline no longer applies.
@@ -193,7 +193,7 @@ class OpenAIResponsesGateway(LLMGateway):
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
-        """Bounded by the wall clock."""
+        """The timeout covers the whole attempt."""
         try:
             async with asyncio.timeout(self._timeout_seconds) as deadline:
                 yield deadline
@@ -219,11 +219,11 @@ class OpenAIResponsesGateway(LLMGateway):
         return self._still_running(reason, run.response_id, run.trouble)
 
     def _still_running(self, reason: str, response_id: str, cause: GatewayError | None) -> StillRunning:
-        """The reason does not advise to ask again, because that would cost twice."""
+        """The reason must not advise asking again, because that would cost twice."""
         masked = self._mask(reason)
         if len(masked) > LONGEST_REASON:
             masked = f"{masked[:LONGEST_REASON]}…"
-        # As a `Sentence`, if nothing had to be hidden or cut.
+        # If nothing was masked or cut, keep the `Sentence`, which can be translated.
         reason = reason if masked == reason else masked
         return StillRunning(reason, response_id=response_id, cause=cause)
 

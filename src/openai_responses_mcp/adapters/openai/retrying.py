@@ -1,6 +1,6 @@
 """A gateway that retries: never after a timeout, and never if an answer may have been billed.
 
-A question that runs in the background is not asked again: the inner gateway continues reading by itself.
+A question that runs in the background is not asked again: the inner gateway resumes reading its answer.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ _LONGEST_WAIT_SECONDS = 8.0
 
 
 def growing_waits() -> Iterator[float]:
-    """Seconds, without end."""
+    """Endless waits in seconds: each is longer on average, up to a limit."""
     growing = backoff.expo(factor=_FIRST_WAIT_SECONDS, max_value=_LONGEST_WAIT_SECONDS)
-    next(growing)  # Starts the generator; its first value stands for no wait.
+    next(growing)  # Starts the generator. Its first value is not a wait.
     return map(backoff.full_jitter, growing)
 
 
 class RetryingGateway(LLMGateway):
-    """Wraps another gateway. Once `is_ending` is set no retry starts, and a wait for one ends."""
+    """Wraps another gateway. Once `is_ending` is set, no retry starts and no wait goes on."""
 
     def __init__(
         self, gateway: LLMGateway, clock: WallClock, logger: Logger, *, max_retries: int, is_ending: asyncio.Event

@@ -1,6 +1,6 @@
 """The Responses API on the wire: a model request to a request body, a response object to a model reply.
 
-Items of an unknown `type` are skipped. If a part that every answer needs has the wrong shape, the whole reply is garbled.
+Items of an unknown `type` are skipped. If a part that every answer needs has the wrong shape, the reply is refused.
 """
 
 import contextlib
@@ -81,7 +81,7 @@ def read_reply(response: object) -> ModelReply:
     body = _object(response, "the reply")
     _refuse_failure(body)
     items = [_object(item, "an output item") for item in _list(body.get("output"), "output")[:_MOST_ITEMS]]
-    messages = _final([item for item in items if item.get("type") == "message"])
+    messages = _final_messages([item for item in items if item.get("type") == "message"])
     searches = [item for item in items if item.get("type") == "web_search_call"]
     parts = [[_object(part, "a content part") for part in _list(m.get("content"), "content")] for m in messages]
     searched = tuple(_sources(searches))
@@ -128,7 +128,7 @@ def _item_progress(item: object, mask: Callable[[str], str]) -> Progress | None:
 
 
 def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> Progress | None:
-    """The progress that a stream event shows to a person; None if it shows none."""
+    """The progress to show for a stream event; None if there is nothing to show."""
     kind = str(event.get("type"))
     if kind == "response.output_text.delta":
         return _writing(event.get("delta"))
@@ -183,7 +183,7 @@ def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:
 
 
 def _short(value: object, mask: Callable[[str], str] = str) -> str:
-    # Cut first, because masking takes time, but far beyond the part that is shown: a secret in it stays whole.
+    # Cut first, because masking is slow, but far behind the part that is shown, so that no secret in it is cut in two.
     text = mask(" ".join(without_surrogates(str(value)[:_LONGEST_REASON]).split()))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
@@ -221,7 +221,7 @@ def _allowed_domains(body: JsonObject) -> tuple[str, ...]:
     return tuple(domains[:_MOST_ITEMS])
 
 
-def _final(messages: list[JsonObject]) -> list[JsonObject]:
+def _final_messages(messages: list[JsonObject]) -> list[JsonObject]:
     phases = [message.get("phase") for message in messages]
     wanted = "final_answer" if "final_answer" in phases else None
     return [message for message in messages if message.get("phase") == wanted]

@@ -22,7 +22,7 @@ from openai_responses_mcp.gate.sql.own_files import replace_private
 fcntl: ModuleType | None
 try:
     import fcntl
-except ImportError:  # Windows, where two guards that renew at once have to log in again at worst.
+except ImportError:  # Windows. There, if two guards renew at once, the user may have to log in again.
     fcntl = None
 
 _LARGEST_FILE = 1024 * 1024
@@ -33,7 +33,7 @@ _SECONDS_BETWEEN_TRIES = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SavedLogin:
-    """In the formats of the official client. `expires_at` is Unix time, None if the token never expires."""
+    """In the formats of the official MCP client. `expires_at` is Unix time, None if the token never expires."""
 
     tokens: dict[str, Any] = field(default_factory=dict)
     expires_at: float | None = None
@@ -50,8 +50,8 @@ class SavedLogin:
         return bool(self.tokens.get("refresh_token") and self.client)
 
     def is_valid(self) -> bool:
-        is_over = self.expires_at is not None and time.time() > self.expires_at - _SECONDS_BEFORE_EXPIRY
-        return bool(self.access_token) and not is_over
+        is_expired = self.expires_at is not None and time.time() > self.expires_at - _SECONDS_BEFORE_EXPIRY
+        return bool(self.access_token) and not is_expired
 
 
 class LoginFile:
@@ -59,7 +59,7 @@ class LoginFile:
         self.path = Path(own_folder) / "logins" / f"{sha256(url.encode()).hexdigest()[:32]}.json"
 
     def read(self) -> SavedLogin:
-        """Empty if there is no file that can be read."""
+        """An empty login if the file is missing or cannot be read."""
         try:
             with open(self.path, "rb") as opened:
                 content = json.loads(opened.read(_LARGEST_FILE))
@@ -88,13 +88,13 @@ class LoginFile:
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Raises `TimeoutError` if another process holds it for too long."""
+        """Raises `TimeoutError` if another process holds the lock for too long."""
         self._make_folder()
         descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if fcntl is not None:
                 async with asyncio.timeout(_SECONDS_FOR_LOCK):
-                    while not _is_locked(descriptor, fcntl):  # noqa: ASYNC110 -- another process holds it
+                    while not _try_lock(descriptor, fcntl):  # noqa: ASYNC110 -- another process holds it
                         await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
             yield
         finally:
@@ -104,7 +104,7 @@ class LoginFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _is_locked(descriptor: int, locks: ModuleType) -> bool:
+def _try_lock(descriptor: int, locks: ModuleType) -> bool:
     try:
         locks.flock(descriptor, locks.LOCK_EX | locks.LOCK_NB)
     except BlockingIOError:
@@ -118,7 +118,7 @@ Renew = Callable[[RemoteAddress, LoginFile, SavedLogin], Awaitable[SavedLogin]]
 class Credentials:
     """Headers for requests: the fixed ones, and the stored login.
 
-    An expired login is renewed, and a new one in the file is used at once. All methods raise `RemoteFault`.
+    An expired login is renewed. If another process has stored a new one, that is used. All methods raise `RemoteFault`.
     """
 
     def __init__(

@@ -161,7 +161,7 @@ class Exchange:
     def _words_for(self, exc: Exception, *, was_sent: bool) -> str:
         host, detail = self.address.host, _detail(exc)
         if was_sent:
-            return f"The connection to {host} broke{detail}; whether the request was acted on is not known"
+            return f"The connection to {host} broke{detail}; it is not known whether the request was carried out"
         if _is_about_certificate(exc):
             return f"The certificate of {host} cannot be trusted{detail}; nothing was sent"
         return f"{host} cannot be reached{detail}; check the URL and the network, then call again"

@@ -1,7 +1,7 @@
-"""OAuth as the MCP specification asks for it, by the official client: a login with a browser, and its renewal.
+"""OAuth as the MCP specification requires it: log in with a browser, and renew the login. Uses the official MCP client.
 
-Of the official client, only the flow is used: which requests to send, and what their answers mean. Used as the
-authentication of every request it would let one request at a time through, and forget when a token expires.
+Only the flow of that client is used: which requests to send, and what their answers mean. If it authenticated every
+request, only one could be sent at a time, and it would forget when a token expires.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ _INITIALIZE = (
     b'"clientInfo":{"name":"openai-responses-mcp guard","version":"1"}}}'
 )
 
-# Its messages may quote a server's answer, and a token in it.
+# Silenced, because its messages may quote a server's answer with a token in it.
 logging.getLogger("mcp.client.auth").addHandler(logging.NullHandler())
 logging.getLogger("mcp.client.auth").propagate = False
 
 OpenPage = Callable[[str], Awaitable[None]]
 Callback = Callable[[], Awaitable[Mapping[str, str]]]
-"""Waits until the browser returns, and gives the parameters of its request."""
+"""Waits for the browser's redirect, and returns its parameters."""
 
 
 class _Storage:
@@ -93,8 +93,8 @@ def _provider(
     storage = _Storage(file, login)
 
     async def code() -> AuthorizationCodeResult:
-        said = {} if callback is None else await callback()
-        return AuthorizationCodeResult(code=said.get("code", ""), state=said.get("state"), iss=said.get("iss"))
+        query = {} if callback is None else await callback()
+        return AuthorizationCodeResult(code=query.get("code", ""), state=query.get("state"), iss=query.get("iss"))
 
     metadata = OAuthClientMetadata(redirect_uris=[AnyUrl(redirect_uri)], client_name=CLIENT_NAME)
     provider = storage.provider = OAuthClientProvider(url, metadata, storage, open_page, code)
@@ -112,7 +112,7 @@ async def renew(address: RemoteAddress, file: LoginFile, login: SavedLogin) -> S
     request = httpx2.Request("POST", address.url)
     try:
         provider = _provider(address.url, file, login)
-        # The official client treats every stored token as valid.
+        # Marked as expired, because the official client treats every stored token as valid.
         provider.context.token_expiry_time = 1.0
         async with _client(address) as client, aclosing(provider.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
@@ -152,8 +152,8 @@ async def log_in(
                     outgoing = await flow.asend(answer)
             if session := answer.headers.get("mcp-session-id"):
                 bearer = {"authorization": request.headers.get("authorization", "")}
-                left = client.build_request("DELETE", address.url, headers={**bearer, "mcp-session-id": session})
-                await _answer(client, left, is_read=False)
+                ending = client.build_request("DELETE", address.url, headers={**bearer, "mcp-session-id": session})
+                await _answer(client, ending, is_read=False)
     except (OAuthFlowError, ValidationError) as exc:
         raise RemoteFault(f"The login at {address.host} failed: {_words_of(exc)}") from exc
     except (httpx2.HTTPError, TimeoutError) as exc:

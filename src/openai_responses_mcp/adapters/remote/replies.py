@@ -1,7 +1,7 @@
 """How the responses of a remote server are read: JSON as a whole, events one by one, resumed where a stream broke.
 
-Every message goes into the inbox as it came. A response is read until the reply to its request has come; whatever else
-the server says there is passed on before.
+Every message goes into the inbox unchanged. A response is read until the reply to its request arrives. Other messages in
+it are passed on too.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ class Inbox:
         return body
 
     async def put(self, body: bytes) -> None:
-        """Waits while too many bytes are unreceived, which slows down a server that floods."""
+        """Waits while too many bytes are in the inbox, to slow down a server that sends too fast."""
         while self._bytes > MOST_ARRIVED_BYTES:
             self._change.clear()
             await self._change.wait()
@@ -108,13 +108,15 @@ class Replies:
         self._on_reply = on_reply
 
     async def converse(self, flight: Flight, headers: Mapping[str, str], on_sent: Callable[[], object]) -> None:
-        """Send a request and read until its reply. Raises `RemoteFault` where none will come, and `Forgotten`."""
+        """Send a request and read until its reply. Raises `RemoteFault` if none will come, or `Forgotten`."""
         reader = EventReader(self._longest)
         host = self._exchange.address.host
-        fault = RemoteFault(f"{host} ended its reply without an answer; whether the request was acted on is not known")
+        fault = RemoteFault(
+            f"{host} ended its reply without an answer; it is not known whether the request was carried out"
+        )
         try:
             async with self._exchange.opened("POST", {**ACCEPT, **headers}, flight.request.wire, on_sent) as response:
-                if await self._is_answered(flight, response, reader):
+                if await self._read_reply(flight, response, reader):
                     return
         except RemoteFault as broken:
             if broken.status or not reader.last_id:
@@ -124,14 +126,18 @@ class Replies:
             raise fault
         await self._resume(flight, flight.session, reader, fault)
 
-    async def _is_answered(self, flight: Flight, response: "httpx2.Response", reader: EventReader) -> bool:
-        """Whether the reply has come. Raises `RemoteFault` if it never will, and `Forgotten`."""
+    async def _read_reply(self, flight: Flight, response: "httpx2.Response", reader: EventReader) -> bool:
+        """True if the reply has come. Raises `RemoteFault` if it never will, or `Forgotten`."""
         host, status = self._exchange.address.host, response.status_code
         if status == 404 and flight.session is not None and flight.session.id:
             raise Forgotten
         if not response.is_success:
             body = await beginning_of(response)
-            if status == 400 and flight.session is not None and not await self._is_known(flight, flight.session, body):
+            if (
+                status == 400
+                and flight.session is not None
+                and not await self._knows_session(flight, flight.session, body)
+            ):
                 raise Forgotten
             said = _error_for(flight.request.id, body) if status not in (401, 403) else None
             if said is None:
@@ -139,7 +145,7 @@ class Replies:
             await self._inbox.put(said)
             return True
         if status == 202:
-            raise RemoteFault(f"{host} took the request and said that no answer follows (202)", status)
+            raise RemoteFault(f"{host} accepted the request but sends no answer (202)", status)
         kind = media_type(response)
         if kind == "text/event-stream":
             return await self.read_events(flight, response, reader)
@@ -149,8 +155,8 @@ class Replies:
             raise RemoteFault(f"{host} answered with something that is not the reply to the request", status)
         return True
 
-    async def _is_known(self, flight: Flight, session: RemoteSession, refusal: bytes) -> bool:
-        """Many servers answer 400 for a session that they have forgotten. If they do not name the request, a ping decides."""
+    async def _knows_session(self, flight: Flight, session: RemoteSession, refusal: bytes) -> bool:
+        """Many servers answer 400 for a forgotten session. If the answer does not name the request, a ping decides."""
         message = read(refusal)
         if not session.id or (isinstance(message, Reply) and message.id == flight.request.id):
             return True
@@ -181,7 +187,7 @@ class Replies:
         reader: EventReader,
         session: RemoteSession | None = None,
     ) -> bool:
-        """Read to the reply or to the end. The server's own stream has no request."""
+        """True if the reply came before the end. On the server's own stream `flight` is None."""
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 for data in reader.feed(chunk):
@@ -198,7 +204,7 @@ class Replies:
     async def _take(
         self, body: bytes, flight: Flight | None, response: "httpx2.Response", session: RemoteSession | None = None
     ) -> bool:
-        """True for the reply to the request. Every message of a stream is passed on."""
+        """Pass a message on; true if it is the reply to the request. A JSON response must be that reply."""
         message = read(body)
         session = session or (None if flight is None else flight.session)
         if isinstance(message, Request) and session is not None:
@@ -212,7 +218,7 @@ class Replies:
         return is_answer
 
     async def _resume(self, flight: Flight, session: RemoteSession, reader: EventReader, fault: RemoteFault) -> None:
-        """Get the rest of a response that broke. The server runs nothing again: it sends the messages that were missed."""
+        """Get the rest of a response that broke. The server does nothing twice: it sends the messages that were missed."""
         failures = 0
         while True:
             reader = await self.pause(reader, failures)
@@ -242,8 +248,8 @@ class Replies:
 
     async def pause(self, reader: EventReader, failures: int) -> EventReader:
         """Wait, then make a reader that continues where the last response ended."""
-        said = self._retry_seconds if reader.retry_seconds is None else reader.retry_seconds
-        await asyncio.sleep(max(_SHORTEST_RETRY_SECONDS, min(said * 2 ** min(failures, 10), _LONGEST_RETRY_SECONDS)))
+        wait = self._retry_seconds if reader.retry_seconds is None else reader.retry_seconds
+        await asyncio.sleep(max(_SHORTEST_RETRY_SECONDS, min(wait * 2 ** min(failures, 10), _LONGEST_RETRY_SECONDS)))
         following = EventReader(self._longest)
         following.last_id, following.retry_seconds = reader.last_id, reader.retry_seconds
         return following

@@ -351,7 +351,7 @@ class RemoteServer(Transport, Channel):
                 await self._open_session()
 
     async def _open_session(self) -> None:
-        """Send the client's `initialize` again, with our own id and without showing it the reply. Raises `RemoteFault`."""
+        """Send the client's `initialize` again, with our own id; the client gets no reply. Raises `RemoteFault`."""
         request = encoded({**(self._initialize or {}), "id": str(uuid.uuid4())})
         flight = Flight(read(request))  # type: ignore[arg-type]
         host = self._exchange.address.host

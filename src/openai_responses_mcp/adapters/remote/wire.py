@@ -16,7 +16,7 @@ from openai_responses_mcp.domain.jsonrpc import Notification, Request
 SESSION, VERSION = "mcp-session-id", "mcp-protocol-version"
 
 REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
-# Method -> the parameter that the header Mcp-Name repeats. Of a task, servers do not insist on it.
+# Method -> the parameter that the header Mcp-Name repeats. For tasks, servers do not require it.
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 TASK_NAMES = dict.fromkeys(("tasks/get", "tasks/cancel", "tasks/update", "tasks/result"), "taskId")
 
@@ -25,14 +25,14 @@ _WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 _FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
 _MOST_TOOLS = 10_000
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_MARK = b"\xef\xbb\xbf"
+_BOM = b"\xef\xbb\xbf"
 _LONGEST_OTHER_FIELD = 4096
 
 ArgumentPath = tuple[str, ...]
 
 
 class RemoteFault(Exception):
-    """The exchange failed; the text is for the user. `status` is that of the response, 0 where there was none."""
+    """The exchange failed; the text is for the user. `status` is that of the response, 0 if there was none."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
@@ -48,7 +48,7 @@ class WrongAddress(Exception):
 
 
 class RemoteAddress(NamedTuple):
-    """`host` is what messages call the server: its name, with the port where one is given."""
+    """`host` names the server in messages: the host name, with the port if the URL has one."""
 
     url: str
     name: str
@@ -59,7 +59,7 @@ class RemoteAddress(NamedTuple):
 def remote_address(url: str) -> RemoteAddress:
     """Raises `WrongAddress`."""
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise WrongAddress("--url has characters that no URL has")
+        raise WrongAddress("--url contains characters that are not allowed in a URL")
     try:
         parts = urlsplit(url)
         name, port = parts.hostname or "", parts.port
@@ -68,9 +68,9 @@ def remote_address(url: str) -> RemoteAddress:
     if parts.scheme not in ("http", "https") or not name:
         raise WrongAddress("--url is the whole address of an MCP server, such as https://example.com/mcp")
     if parts.username is not None or parts.password is not None:
-        raise WrongAddress("--url holds a user name or a password; give them with --header-env")
+        raise WrongAddress("--url contains a user name or a password; give them with --header-env")
     if parts.fragment:
-        raise WrongAddress("--url has a part behind #, which no server gets to see")
+        raise WrongAddress("--url has a part after #, which is never sent to a server")
     is_here = is_loopback(name)
     if parts.scheme == "http" and not is_here:
         raise WrongAddress("--url has to begin with https://; http:// is for servers on this machine only")
@@ -86,12 +86,12 @@ def is_loopback(host: str) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Headers. From 2026-07-28 on they repeat parts of the body: the revision, the method, the name of the tool, and the arguments
-# that the tool's schema marks with `x-mcp-header`. The older revisions have a session instead.
+# Headers. From 2026-07-28 on they repeat parts of the body: the revision, the method, the name of the tool, and the
+# arguments that the tool's schema marks with `x-mcp-header`. The older revisions have a session instead.
 
 
 def revision_of(message: Request | Notification) -> str:
-    """The revision that the message itself names; empty in the older eras, which agree on it once."""
+    """The revision that the message itself names; empty in the older eras, where it is agreed on once."""
     meta = message.params.get("_meta")
     revision = meta.get(REVISION_KEY) if isinstance(meta, dict) else None
     return revision if isinstance(revision, str) else ""
@@ -108,7 +108,7 @@ class EnvelopeHeaders:
         tools = result.get("tools") if isinstance(result, dict) else None
         for tool in tools if isinstance(tools, list) else ():
             if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
-                marked = dict(_marked(tool.get("inputSchema"), ()))
+                marked = dict(_header_arguments(tool.get("inputSchema"), ()))
                 if marked and len(self._arguments) < _MOST_TOOLS:
                     self._arguments[name] = marked
                 else:
@@ -123,7 +123,7 @@ class EnvelopeHeaders:
         return {**headers, **{field: _encoded(text) for field, text in texts.items() if text is not None}}
 
     def differing(self, request: Request, headers: Sequence[tuple[str, str]]) -> str | None:
-        """The first header for an argument that differs from the body. Arguments of tools that were not listed have none."""
+        """The first argument header that differs from the body. Tools that were not listed have no such headers."""
         for field, text in self._texts(request).items():
             given = [decoded(value) for name, value in headers if name == field]
             if given != ([] if text is None else [text]):
@@ -131,19 +131,19 @@ class EnvelopeHeaders:
         return None
 
     def _texts(self, request: Request) -> dict[str, str | None]:
-        """The text of each argument that a header repeats, by header; None where there is no such argument."""
+        """By header, the text of the argument that it repeats; None if the call does not have this argument."""
         marked = self._arguments.get(str(request.params.get("name")), {}) if request.method == "tools/call" else {}
         arguments = request.params.get("arguments")
         return {f"mcp-param-{field.lower()}": _as_text(_value_at(arguments, path)) for path, field in marked.items()}
 
 
-def _marked(schema: Any, path: ArgumentPath) -> Iterator[tuple[ArgumentPath, str]]:
+def _header_arguments(schema: Any, path: ArgumentPath) -> Iterator[tuple[ArgumentPath, str]]:
     properties = schema.get("properties") if isinstance(schema, dict) and len(path) < 32 else None
     for name, inner in properties.items() if isinstance(properties, dict) else ():
         field = inner.get("x-mcp-header") if isinstance(inner, dict) else None
         if isinstance(field, str) and _FIELD_NAME.fullmatch(field):
             yield (*path, name), field
-        yield from _marked(inner, (*path, name))
+        yield from _header_arguments(inner, (*path, name))
 
 
 def _value_at(arguments: Any, path: ArgumentPath) -> Any:
@@ -159,19 +159,19 @@ def _as_text(value: Any) -> str | None:
         value = int(value)
     try:
         return str(value) if isinstance(value, str | int | float) else None
-    except ValueError:  # Python writes no number with thousands of digits.
+    except ValueError:  # Python refuses to write numbers with thousands of digits.
         return None
 
 
 def _encoded(text: str) -> str:
-    """Text that no header can carry is wrapped in base64, as the specification says."""
+    """Wrap text in base64 if it is not valid in a header, as the specification says."""
     if _PLAIN.fullmatch(text) and text == text.strip() and not _WRAPPED.fullmatch(text):
         return text
     return f"=?base64?{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}?="
 
 
 def decoded(value: str) -> str | None:
-    """The reverse; None where the base64 is broken."""
+    """The reverse of `_encoded`; None if the base64 is invalid."""
     wrapped = _WRAPPED.fullmatch(value)
     if wrapped is None:
         return value
@@ -182,12 +182,12 @@ def decoded(value: str) -> str | None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Events, as the HTML standard has them: a line ends with CR, LF or both, an empty line ends the event, several `data` lines are
-# joined. An event larger than the limit is dropped to its end and reported, so that the stream can go on behind it.
+# Server-sent events, as in the HTML standard: a line ends with CR, LF or both, an empty line ends the event, several `data`
+# lines are joined. An event over the limit is skipped and reported, and reading goes on after it.
 
 
 class EventReader:
-    """`last_id` and `retry_seconds`: as the server sent them last; empty and None before that."""
+    """`last_id` and `retry_seconds` are the latest that the server sent; empty and None before that."""
 
     def __init__(self, longest_bytes: int) -> None:
         self.last_id = ""
@@ -204,7 +204,7 @@ class EventReader:
         self._kind = b""
 
     def feed(self, chunk: bytes) -> list[bytes | None]:
-        """The data of each event that has come to its end; None for one that was larger than the limit."""
+        """The data of each complete event; None for an event over the limit."""
         ended: list[bytes | None] = []
         for line in self._lines(chunk):
             if line:
@@ -231,7 +231,7 @@ class EventReader:
                 self._is_skipping_line = False
                 continue
             if self._is_first:
-                self._is_first, line = False, line.removeprefix(_MARK)
+                self._is_first, line = False, line.removeprefix(_BOM)
             yield line
         del self._rest[:start]
         self._searched = len(self._rest)

@@ -1,11 +1,12 @@
 """Bytes to message bodies and back, without I/O.
 
-`receive()` takes bytes in any chunks, `next_message()` gives one body, one fault, or None for "need more". Each state is
-a method that gives an outcome, goes to another state, or needs more bytes. A message starts with a line that looks like
-a header, or it is itself a line of JSON.
+`receive()` takes bytes in any chunks. `next_message()` returns one body, one fault, or None for "need more". Each state
+is a method that returns an outcome, goes to another state, or needs more bytes. A message starts with a line that looks
+like a header, or it is itself a line of JSON.
 
 After a faulty header block the length of the body is unknown, and the next header may follow it on the same line. The
-framer is then lost: until it finds a whole message, it drops lines that cannot be one, up to a `Content-Length:`.
+framer is then lost: until it finds a whole message, it drops each line that cannot be one, or only the part before a
+`Content-Length:` in it.
 """
 
 import re
@@ -61,7 +62,7 @@ class StdioFramer:
 
     @property
     def is_line_mode(self) -> bool:
-        """True if messages are lines from now on; then it stays true."""
+        """True once messages are lines. It never becomes false again."""
         return self._line_mode
 
     def receive(self, data: bytes) -> None:
@@ -124,7 +125,7 @@ class StdioFramer:
             self._drop(self._buffer.index(b"\n") + 1)
             return self._after_headers()
         if kind is _Line.OTHER:
-            return self._lose_track("a line in the header block is no header")
+            return self._lose_track("a line in the header block is not a header")
         room = LONGEST_HEADER_BYTES - self._header_bytes
         end = self._line_end(needs_newline=True)
         if end is None and len(self._buffer) <= room:
@@ -173,7 +174,7 @@ class StdioFramer:
         return self._go(self._state_after_line) if end else _Step.NEED_MORE
 
     def _skipping_headers(self) -> bytes | FramingFault | _Step:
-        """At the start of a line of an over-long block, which ends at an empty line or a line that is no header."""
+        """Skip a header block that is too long. It ends at an empty line or a line that is not a header."""
         kind = self._line_kind(LONGEST_HEADER_BYTES)
         if kind is _Line.UNDECIDED:
             return _Step.NEED_MORE

@@ -1,7 +1,7 @@
 """The wire: one thread reads stdin, one writes stdout, the event loop owns everything in between.
 
 The reader is at most a few chunks ahead of the loop, and the loop takes no chunk while the client leaves too much
-unread. So a slow side slows the other down instead of filling the memory.
+unread. So if one side is slow, the other slows down too, instead of filling the memory.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ def claim_wire() -> tuple[int, int]:
 
 
 class StdioTransport(Transport, Channel):
-    """Made inside the running event loop; starts reading at once. It is the channel of every message.
+    """Create it inside the running event loop. It starts reading at once. Every message is answered through it.
 
     With `reads_to_end`, input is read to its end even after the other side has stopped reading.
     """
@@ -77,7 +77,7 @@ class StdioTransport(Transport, Channel):
         self._may_read = threading.Semaphore(CHUNKS_AHEAD)
         self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._sent_bytes = 0
-        self._written_bytes = 0  # the writer's
+        self._written_bytes = 0  # changed only by the writer thread
         self._waiting_for_writer = 0
         self._has_ended = False
         self._is_closed = False
@@ -94,7 +94,7 @@ class StdioTransport(Transport, Channel):
     async def receive(self) -> Received | None:
         while True:
             if self._unread_bytes > MOST_UNREAD_BYTES:
-                await self._until_unread(MOST_UNREAD_BYTES)
+                await self._wait_until_unread(MOST_UNREAD_BYTES)
             self._require_readable()
             message = self._framer.next_message()
             if message is not None:
@@ -103,7 +103,7 @@ class StdioTransport(Transport, Channel):
                 return None
             while not self._arrived:
                 self._require_readable()
-                await self._change()
+                await self._wait_for_change()
             self._feed(self._arrived.popleft())
 
     def send(self, body: bytes) -> None:
@@ -127,11 +127,11 @@ class StdioTransport(Transport, Channel):
         pass
 
     async def flush(self) -> None:
-        await self._until_unread(0)
+        await self._wait_until_unread(0)
         self._require_open()
 
     async def close(self) -> bool:
-        """End the threads, for a process that goes on after the other end is gone. False if one is still busy."""
+        """End the threads, if the process outlives the connection. False if one is still busy."""
         self._is_closed = True
         self._is_given_up.set()
         with contextlib.suppress(OSError, NotImplementedError):
@@ -146,17 +146,17 @@ class StdioTransport(Transport, Channel):
     def _unread_bytes(self) -> int:
         return self._sent_bytes - self._written_bytes
 
-    async def _until_unread(self, at_most: int) -> None:
-        # The writer wakes the loop only if something waits. So the wait is noted before the unread bytes are counted,
-        # and the writer counts before it looks for waits: no wait is missed.
+    async def _wait_until_unread(self, at_most: int) -> None:
+        # The writer wakes the loop only if something waits. To miss no wait, this side notes its wait before it counts
+        # the unread bytes, and the writer counts before it looks for waits.
         self._waiting_for_writer += 1
         try:
             while self._unread_bytes > at_most and not self._is_closed:
-                await self._change()
+                await self._wait_for_change()
         finally:
             self._waiting_for_writer -= 1
 
-    async def _change(self) -> None:
+    async def _wait_for_change(self) -> None:
         self._something_changed.clear()
         await self._something_changed.wait()
 

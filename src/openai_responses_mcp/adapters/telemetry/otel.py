@@ -1,7 +1,7 @@
 """Spans and a metric for calls and questions, named by the conventions for MCP and generative AI.
 
-A tool call is a span of the kind SERVER. Its parent is the caller's, which comes with the request. A question to the API
-is a child of the kind CLIENT, with its tokens. Neither contains any text of questions or answers.
+A tool call is a span of the kind SERVER. Its parent is the caller's span, if the request names one. A question to the
+API is a child of the kind CLIENT, with its token counts. Neither contains any text of questions or answers.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ DURATION = "mcp.server.operation.duration"
 # From the conventions: they cover a quick lookup and long research.
 BOUNDS_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
-# A process that ends has a second. If the collector does not answer by then, the last spans are lost.
+# An ending process has about a second. If the collector does not answer by then, the last spans are lost.
 LONGEST_FLUSH_SECONDS = 0.5
 
 Attributes = dict[str, AttributeValue]
@@ -52,7 +52,7 @@ Network = Literal["pipe", "tcp"]
 
 
 class OtelTelemetry(CallObserver):
-    """`base_url` is that of the API; only its host and port are named. `network` is how clients reach the server."""
+    """`base_url` is that of the API; only its host and port are recorded. `network` is how clients reach the server."""
 
     def __init__(
         self, tracers: TracerProvider, meters: MeterProvider, base_url: str, network: Network = "pipe"
@@ -170,7 +170,7 @@ def _address(base_url: str) -> Attributes:
 SERVICE = "openai-responses-mcp"
 
 # Threads of the SDK send spans and metrics, so that no call waits for them. Nothing is registered globally, so other
-# libraries in the process that know OpenTelemetry stay silent. Consoles write to stderr: stdout is the wire.
+# libraries in the process send nothing. The console exporters write to stderr, because stdout is the wire.
 _SPANS: Mapping[str, Callable[[], SpanExporter]] = {
     "otlp": OTLPSpanExporter,
     "console": lambda: ConsoleSpanExporter(out=sys.stderr),

@@ -1,4 +1,4 @@
-"""The six providers, their models for the SDK and their lists of models, over the OpenAI API as each of them speaks it.
+"""The six providers: their models for the SDK and their lists of models, over each one's variant of the OpenAI API.
 
 Before anything is sent, a model checks whether the provider supports the request, and adapts what it can. It retries
 once after a timeout unless it streams. Fields that a provider would refuse are removed in `compat_client`. Errors become
@@ -80,7 +80,7 @@ class CompatModel(Model):
         self.model = model
         self.config = config
         self._mask = SecretMask([config.api_key])
-        # Connections belong to an event loop, and `run_sync` makes a new one each time.
+        # Connections belong to an event loop, and `run_sync` makes a new loop each time.
         self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, Model] = WeakKeyDictionary()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
 
@@ -223,7 +223,7 @@ class CompatModelProvider:
 
 
 class ProviderHandle:
-    """A provider with the settings that the environment had when it was asked for."""
+    """A provider. Its settings are read from the environment once."""
 
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
@@ -251,7 +251,7 @@ class ProviderHandle:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Lists of models, over plain HTTP, because the reason for a failure must be known exactly
+# Lists of models. They are read without the SDK, because the exact reason for a failure is reported.
 
 
 class ListUnavailable(Exception):
