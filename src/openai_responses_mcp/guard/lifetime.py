@@ -8,7 +8,7 @@ import select
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.guard.relay import Relay
@@ -89,15 +89,15 @@ async def live(
     if may_wait and await relay.passed_on(reading, patience_seconds):
         with suppress(TimeoutError, TransportClosed):
             await asyncio.wait_for(relay.server.transport.flush(), _SECONDS_TO_WRITE)
-    others: tuple[asyncio.Future[Any], ...] = (reading, hung_up, left, failed, ends.stopped)
-    has_ended_alone = not any(one.done() for one in others)
+    has_ended_alone = not any(one.done() for one in (reading, hung_up, left, failed, ends.stopped))
     code = await process.end()
     with suppress(TimeoutError):
         await asyncio.wait_for(answering, _SECONDS_TO_WRITE)
     if has_ended_alone:
         # A server that ends at once may have done so before the client has sent anything.
         asked = asyncio.create_task(relay.was_asked.wait())
-        await asyncio.wait({asked, *others}, timeout=SECONDS_TO_BE_ASKED, return_when=asyncio.FIRST_COMPLETED)
+        first = (asked, reading, hung_up, left, failed, ends.stopped)
+        await asyncio.wait(first, timeout=SECONDS_TO_BE_ASKED, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
     reason = words_for_end(code, await last_words())
     if failed.done():
