@@ -360,7 +360,7 @@ async def wait_until_cancelled(leg: Leg, response_id: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_question_in_the_background_tells_its_id_once_and_before_its_reply(leg: Leg) -> None:
+async def test_a_background_request_reports_its_id_once_and_before_the_reply(leg: Leg) -> None:
     started: list[str] = []
     responding = leg.gateway.respond(IN_BACKGROUND, None, started.append)
     reply = await asyncio.wait_for(responding, leg.wait_seconds)
@@ -368,7 +368,7 @@ async def test_a_question_in_the_background_tells_its_id_once_and_before_its_rep
     assert started == [reply.response_id]
 
 
-async def test_a_question_that_is_not_in_the_background_tells_no_id(leg: Leg) -> None:
+async def test_a_foreground_request_reports_no_id(leg: Leg) -> None:
     started: list[str] = []
     await asyncio.wait_for(leg.gateway.respond(REQUEST, None, started.append), leg.wait_seconds)
     assert started == []

@@ -214,7 +214,7 @@ def _is_reply_to(request_id: int | str | None, message: Message) -> bool:
 
 
 def _read_message(stream: IO[bytes]) -> tuple[str, bytes] | None:
-    """The next message with its framing, None at the end. Bytes that are neither will be no JSON for whoever receives."""
+    """The next message with its framing, None at the end. Stray bytes are returned as a line, which is not JSON."""
     first = stream.readline()
     length = re.fullmatch(rb"Content-Length: (\d+)\r\n", first)
     if length is None:

@@ -148,19 +148,19 @@ class Client:
         return answer
 
     def research(self, query: str) -> tuple[dict[str, Any], list[str]]:
-        """The result, and what was told meanwhile."""
+        """The result, and the progress messages before it."""
         arguments = {"name": "answer_detailed", "arguments": {"query": query}, "_meta": {"progressToken": "p"}}
         show(f"-> tools/call {json.dumps(arguments, ensure_ascii=False)}")
         self.last_id += 1
         self.send({"id": self.last_id, "method": "tools/call", "params": arguments})
-        told = []
+        messages = []
         while "method" in (message := self.receive("tools/call")):
-            told.append(message["params"]["message"])
-            show(f"<- {message['method']}: {told[-1]}")
+            messages.append(message["params"]["message"])
+            show(f"<- {message['method']}: {messages[-1]}")
         show("<- " + json.dumps(shorten(message), ensure_ascii=False, indent=2))
         if not isinstance(message.get("result"), dict):
             raise Mismatch(f"reply to the research\n  expected: a result\n  came:     {shorten(message)}")
-        return message["result"], told
+        return message["result"], messages
 
     def receive(self, awaited: str) -> dict[str, Any]:
         try:
@@ -237,12 +237,12 @@ def faulty_api() -> Iterator[str]:
 def research_over_broken_connections() -> None:
     with faulty_api() as base_url, server(OPENAI_BASE_URL=base_url, OPENAI_API_KEY="made-up") as process:
         client = Client(process, "line")
-        result, told = client.research(
+        result, messages = client.research(
             "Why? [rehearse: text=All of it.; cuts=after 3, in 9; get_status=503; retry_after=1]"
         )
         expect("answer of research whose connection broke", "All of it.", result["structuredContent"]["answer"])
-        expect("told that it waits to go on", True, any("to go on" in message for message in told))
-        waits = [message for message in told if "to go on" in message]
+        expect("a message that it waits to go on", True, any("to go on" in message for message in messages))
+        waits = [message for message in messages if "to go on" in message]
         tell("answer_detailed", f"{result['structuredContent']['answer']} ({'; '.join(waits)})")
         client.finish()
 

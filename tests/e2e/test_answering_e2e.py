@@ -156,7 +156,7 @@ def test_a_conversation_continues_from_a_response_id(warm_server: Server, warm_r
     ("response_id", "what"),
     [("resp_never_heard_of", "is not known to the API"), ("resp_expired_long_ago", "has expired")],
 )
-def test_a_lost_conversation_is_told_apart_and_not_asked_for_again(
+def test_a_lost_previous_response_says_why_and_is_not_retried(
     warm_server: Server, warm_rehearsal: StandInThread, response_id: str, what: str
 ) -> None:
     question = f"And after {response_id}?"

@@ -41,11 +41,11 @@ def test_a_file_that_cannot_be_used_stops_the_start(
 ) -> None:
     yaml.write_text(text)
     done = run(tmp_path, "--stdio", "--config", str(yaml))
-    [told] = done.stderr.splitlines()
+    [error_line] = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (2, "")
-    assert told.startswith(f"openai-responses-mcp: {yaml}:{place or ''}")
-    assert problem in told
-    assert KEY not in told
+    assert error_line.startswith(f"openai-responses-mcp: {yaml}:{place or ''}")
+    assert problem in error_line
+    assert KEY not in error_line
 
 
 def test_the_configuration_is_shown_and_nothing_is_served(tmp_path: Path, yaml: Path) -> None:
@@ -77,9 +77,9 @@ def test_the_configuration_is_shown_and_then_served(tmp_path: Path) -> None:
 def test_a_summary_is_shown_at_the_start_if_configured(tmp_path: Path, yaml: Path) -> None:
     yaml.write_text("server: {show_config_on_start: true, tools: [answer, iris]}")
     done = run(tmp_path, "--stdio", "--config", str(yaml))
-    [told] = done.stderr.splitlines()
+    [error_line] = done.stderr.splitlines()
     assert done.returncode == 0
-    assert told == (
+    assert error_line == (
         f"openai-responses-mcp: version={__version__} config={yaml} model=gpt-5.2 tools=answer,iris"
         " timeout_ms=300000 max_retries=3 debug=off"
     )

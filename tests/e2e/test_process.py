@@ -181,7 +181,7 @@ def test_a_stderr_that_takes_nothing_leaves_the_wire_clean(start: Start, redirec
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "redirections", "code", "told"),
+    ("options", "redirections", "code", "error_line"),
     [
         (["--version"], ">&-", 0, ""),
         (["--show-config"], "2>&-", 0, ""),
@@ -192,7 +192,7 @@ def test_a_stderr_that_takes_nothing_leaves_the_wire_clean(start: Start, redirec
     ],
 )
 def test_commands_end_quietly_when_their_output_cannot_be_written(
-    tmp_path: Path, options: list[str], redirections: str, code: int, told: str
+    tmp_path: Path, options: list[str], redirections: str, code: int, error_line: str
 ) -> None:
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {redirections}', "sh", *COMMAND, *options],
@@ -203,7 +203,7 @@ def test_commands_end_quietly_when_their_output_cannot_be_written(
         timeout=WAIT_SECONDS,
     )
     assert (done.returncode, done.stdout) == (code, "")
-    assert done.stderr.startswith(told)
+    assert done.stderr.startswith(error_line)
     assert len(done.stderr.splitlines()) == code
 
 
@@ -261,7 +261,7 @@ def test_a_client_that_stops_reading_is_not_read_from(start: Start) -> None:
         listings = b"".join(line(request(number, "tools/list")) for number in range(20_000))
         taken = os.write(stdin, listings[:4096])
         wait_for_output(reading)
-        # Full for as long as that: nobody reads at the other end.
+        # Not writable for a second: the pipe is full, and the server does not read.
         while taken < len(listings) and select.select([], [stdin], [], 1.0)[1]:
             taken += os.write(stdin, listings[taken:])
         assert taken < len(listings)

@@ -121,9 +121,9 @@ def test_both_eras_are_spoken_on_one_connection(server: Server) -> None:
 
 
 def test_the_first_replies_wait_for_no_heavy_import(tmp_path: Path) -> None:
-    # Imports are told on stderr, replies on stdout: in one pipe they stand in the order in which they happened.
+    # Imports go to stderr and replies to stdout: one pipe for both keeps their order.
     environ = {name: value for name, value in environment(tmp_path).items() if not name.startswith("COVERAGE_")}
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "openai_responses_mcp", "--stdio"],
         input=line(request(1, "initialize", HELLO)) + line(request(2, "tools/list")),
         stdout=subprocess.PIPE,
@@ -132,7 +132,7 @@ def test_the_first_replies_wait_for_no_heavy_import(tmp_path: Path) -> None:
         timeout=WAIT_SECONDS,
         check=True,
     ).stdout.decode()
-    before, reply, _ = told.partition('"id":2')
+    before, reply, _ = output.partition('"id":2')
     modules = {entry.rpartition("|")[2].strip() for entry in before.splitlines() if entry.startswith("import time:")}
     assert reply
     assert "openai_responses_mcp.server.dispatch" in modules

@@ -51,7 +51,7 @@ def test_a_task_survives_the_death_of_the_server(start: Start, rehearsal: StandI
 
 
 @pytest.mark.slow
-def test_a_task_goes_on_when_its_server_is_told_to_end(start: Start, rehearsal: StandInThread) -> None:
+def test_a_task_goes_on_after_sigterm_ends_its_server(start: Start, rehearsal: StandInThread) -> None:
     first = start()
     task_id = begun(first, WORKING)
     first.process.terminate()

@@ -128,11 +128,11 @@ def test_a_moving_line_shows_what_happens_and_is_gone_before_the_answer(ask: Cal
     screen = ask(f"{QUESTION} [rehearse: slow_stream=0.1]")
     code, answer = screen.finish()
     frames = FRAME.findall(screen.shown)
-    told = list(dict.fromkeys(message for _, _, message in frames))
+    messages = list(dict.fromkeys(message for _, _, message in frames))
     assert code == 0
     assert "\nSources:\n" in answer
-    assert told[0] == "starting"
-    assert any(message.startswith('searching for "本日の東京の天気は？') for message in told)
+    assert messages[0] == "starting"
+    assert any(message.startswith('searching for "本日の東京の天気は？') for message in messages)
     assert len({spinner for spinner, _, _ in frames}) > 3
     assert screen.shown.count("\n") == 2  # those of the footer
     seen = screen.seen()
@@ -146,10 +146,10 @@ def test_a_japanese_terminal_shows_progress_labels_and_footer_in_japanese(start:
     question = f"{QUESTION} [rehearse: slow_stream=0.1]"
     screen = start("--ask", question, is_whole=True, LANG="ja_JP.UTF-8")
     code, _ = screen.finish()
-    told = list(dict.fromkeys(message for _, _, message in FRAME.findall(screen.shown)))
+    messages = list(dict.fromkeys(message for _, _, message in FRAME.findall(screen.shown)))
     assert code == 0
-    assert told[0] == "開始しています"
-    assert any(message.startswith('検索しています: "本日の東京の天気は？') for message in told)
+    assert messages[0] == "開始しています"
+    assert any(message.startswith('検索しています: "本日の東京の天気は？') for message in messages)
     seen = screen.seen()
     assert seen.widest <= COLUMNS
     assert "出典:" in seen.lines
@@ -232,9 +232,7 @@ def test_nothing_moves_and_nothing_is_rendered_where_that_is_not_wanted(
     assert re.fullmatch(r"# \*\*東京\*\*\n<b>\n\n0 searches · \d+ tokens · continue with --continue\n", screen.shown)
 
 
-def test_a_terminal_is_told_the_id_when_it_could_not_be_remembered(
-    start: Callable[..., Screen], tmp_path: Path
-) -> None:
+def test_a_terminal_shows_the_id_if_it_could_not_be_remembered(start: Callable[..., Screen], tmp_path: Path) -> None:
     (tmp_path / ".local").write_text("a file in the place of a folder")
     screen = start("--ask", "Why?")
     assert screen.finish()[0] == 0

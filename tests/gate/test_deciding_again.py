@@ -65,7 +65,7 @@ def answer(call: PlannedCall = CALL, **said: Any) -> HumanAnswer:
     return HumanAnswer(Permit.of(call), (said_by_judge("ask somebody"),), **said)
 
 
-async def test_a_told_call_does_not_start_and_the_others_do() -> None:
+async def test_a_denial_sent_to_the_model_stops_its_call_and_no_other() -> None:
     room = Room()
     await room.judged(CALL, OTHER)
     await room.answered(answer(told="no"))
@@ -149,7 +149,7 @@ async def test_a_call_that_the_engine_forgot_is_not_let_through() -> None:
         ("ask", True),
     ],
 )
-async def test_a_changed_call_asks_again_only_for_a_reason_that_nobody_was_given(reason: str, asks: bool) -> None:
+async def test_a_changed_call_asks_again_only_for_a_reason_that_was_not_shown_before(reason: str, asks: bool) -> None:
     room = Room()
     await room.judged(CALL)
     room.judge.on("pay", GateDecision("needs_human", 1, reason))
@@ -161,7 +161,7 @@ async def test_a_changed_call_asks_again_only_for_a_reason_that_nobody_was_given
     assert room.guard.is_waiting("c1") == asks
 
 
-async def test_a_told_call_stays_told_when_its_turn_is_decided_once_more() -> None:
+async def test_a_denial_sent_to_the_model_stays_when_its_turn_is_decided_again() -> None:
     room = Room()
     more = PlannedCall("c3", PAY, {"amount": 7})
     await room.judged(CALL, more)
@@ -178,7 +178,7 @@ async def test_a_told_call_stays_told_when_its_turn_is_decided_once_more() -> No
 
 
 @pytest.mark.parametrize(("reason", "goes_on"), [("ask somebody", True), ("quite another reason", False)])
-async def test_what_waits_for_a_run_inside_it_goes_on_once_nobody_has_to_be_asked(reason: str, goes_on: bool) -> None:
+async def test_a_call_that_waits_for_an_inner_run_goes_on_once_no_approval_is_open(reason: str, goes_on: bool) -> None:
     room = Room()
     await room.judged(OTHER)
     await room.guard.starting("c2", LOOK, OTHER.args)

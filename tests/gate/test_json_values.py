@@ -62,7 +62,7 @@ def test_equal_values_are_written_alike() -> None:
     )
 
 
-def test_a_hash_tells_values_and_their_order_apart() -> None:
+def test_a_hash_depends_on_the_values_and_their_order() -> None:
     hashes = {digest("a", "b"), digest("b", "a"), digest("ab"), digest(["a", "b"]), digest("a", "b", None)}
     assert len(hashes) == 5
     assert digest("a") == digest("a")

@@ -66,7 +66,7 @@ class GuardScene:
         self.server_lists: list[Any] = [entry("echo"), entry("other")]
         self.pages: dict[str | None, Any] = {}
         self.sleeps: list[float] = []
-        self.told: list[tuple[HumanApprovalRequest, str]] = []
+        self.notified: list[tuple[HumanApprovalRequest, str]] = []
         self.is_desk_open, self.reading_seconds, self._moment = False, READING_SECONDS, 1000.0
         masking = Masking({"MY_SECRET_KEY": "planted-secret-value"})
         self.source = FakePolicySource()
@@ -100,7 +100,7 @@ class GuardScene:
             self._is_desk_open,
             self._sleep,
             self._monotonic,
-            lambda *asked: self.told.append(asked),
+            lambda *asked: self.notified.append(asked),
         )
         self.keeper = CallKeeper(
             session,

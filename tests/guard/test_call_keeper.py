@@ -306,11 +306,11 @@ async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:
             return len(progress) >= 3
 
         await scene.until(several)
-        told = [one["params"] for one in scene.client.replies() if "progress" in one.get("params", {})]
-        assert [one["progress"] for one in told[:3]] == [0.001667, 0.003333, 0.005]
+        sent = [one["params"] for one in scene.client.replies() if "progress" in one.get("params", {})]
+        assert [one["progress"] for one in sent[:3]] == [0.001667, 0.003333, 0.005]
         short = approval_id[4:8]
         text = f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
-        assert {(one["progressToken"], one["message"]) for one in told} == {(7, text)}
+        assert {(one["progressToken"], one["message"]) for one in sent} == {(7, text)}
         assert f"small/echo: {text}" in scene.notices.lines
         assert {*scene.sleeps} == {0.5, 5.0}
         await scene.approvals.submit_decision(approval_id, "deny", "no")
@@ -662,10 +662,10 @@ async def test_a_call_that_is_closed_while_its_start_is_written_is_not_sent() ->
         scene.relay.server.close(1)
         scene.logs.goes_on.set()
 
-        async def told() -> bool:
+        async def has_outcome() -> bool:
             return ("call_1", "outcome", "failed") in await scene.events()
 
-        assert await scene.until(told)
+        assert await scene.until(has_outcome)
         assert (await scene.stores.logs.query())[-1].reason == "cancelled before it was sent"
         assert scene.calls_at_server() == []
 
@@ -792,8 +792,8 @@ async def test_what_is_allowed_from_now_on_releases_the_calls_that_wait_for_it(
         reply = await scene.to_client(lambda message, call_id=call_id: message.get("id") == call_id)  # type: ignore[misc]
         assert "structuredContent" in reply["result"]
     assert len(await scene.approvals.pending()) == 3 - len(released)
-    told = [log.comment for log in await scene.stores.logs.query() if log.event == "approval" and log.comment]
-    assert len([one for one in told if one.startswith("covered by the standing approval sta_")]) == len(released)
+    comments = [log.comment for log in await scene.stores.logs.query() if log.event == "approval" and log.comment]
+    assert len([one for one in comments if one.startswith("covered by the standing approval sta_")]) == len(released)
     said = f"waiting calls that are allowed with it and run now: {len(released)}"
     assert (said in scene.notices.lines) is bool(released)
 

@@ -60,9 +60,9 @@ def test_the_records_of_a_call_say_what_there_is_to_say() -> None:
         "only observed",
     )
     refused = keeper.refused(CALL, AgentsError("AGENTS-E-MCP-SCHEMA", "no such list"))
-    told = "AGENTS-E-MCP-SCHEMA: no such list"
-    assert (refused.says, refused.decision.risk_level, refused.decision.reason) == ("deny", 3, told)
-    assert (refused.entry.event, refused.entry.reason, refused.questions) == ("decision", told, ())
+    reason = "AGENTS-E-MCP-SCHEMA: no such list"
+    assert (refused.says, refused.decision.risk_level, refused.decision.reason) == ("deny", 3, reason)
+    assert (refused.entry.event, refused.entry.reason, refused.questions) == ("decision", reason, ())
     started = keeper.about(CALL, "started", "started")
     assert (started.run_id, started.tool_call_id) == ("session", "call_1")
     assert (started.event, started.decision, started.reason) == ("started", "started", "")

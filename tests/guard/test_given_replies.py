@@ -106,42 +106,42 @@ async def test_tools_are_hidden_on_every_page() -> None:
         }
         assert await listed(scene, "first") == ["other"]
         assert await listed(scene, "second", cursor="2") == ["last"]
-        # What is on the first page is still known after the second.
-        initialize(scene, tells=True)
+        # The first page is still known after the second.
+        initialize(scene, declares=True)
         await scene.reply("init")
         scene.source.policy = Policy(rules=(DENIED, Rule(2, ("small/other",), decide="deny")), hide_denied=True)
         scene.relay.tell_of_other_tools()
-        assert len(changes_told(scene)) == 1
+        assert len(change_notifications(scene)) == 1
 
 
-def changes_told(scene: GuardScene) -> list[Any]:
+def change_notifications(scene: GuardScene) -> list[Any]:
     return [
         message for message in scene.client.replies() if message.get("method") == "notifications/tools/list_changed"
     ]
 
 
-def initialize(scene: GuardScene, *, tells: bool) -> None:
+def initialize(scene: GuardScene, *, declares: bool) -> None:
     scene.client.enqueue({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": {"capabilities": {}}})
-    capabilities = {"tools": {"listChanged": tells}}
+    capabilities = {"tools": {"listChanged": declares}}
     result = {"protocolVersion": "2025-06-18", "capabilities": capabilities}
     scene.server.enqueue({"jsonrpc": "2.0", "id": "init", "result": result})
 
 
-@pytest.mark.parametrize("tells", [True, False])
-async def test_the_client_hears_that_other_tools_are_hidden_where_the_server_declared_it(tells: bool) -> None:
+@pytest.mark.parametrize("declares", [True, False])
+async def test_the_client_is_notified_of_other_hidden_tools_if_the_server_declared_it(declares: bool) -> None:
     async with GuardScene(Policy(rules=(DENIED,), hide_denied=True)) as scene:
-        initialize(scene, tells=tells)
+        initialize(scene, declares=declares)
         await listed(scene)
         scene.relay.tell_of_other_tools()
-        assert changes_told(scene) == []
+        assert change_notifications(scene) == []
         scene.source.policy = Policy(hide_denied=True)
         scene.relay.tell_of_other_tools()
         scene.relay.tell_of_other_tools()
-        assert len(changes_told(scene)) == tells
+        assert len(change_notifications(scene)) == declares
         assert await listed(scene, "again") == ["echo", "other"]
 
 
-async def test_in_the_newer_era_those_hear_it_who_listen() -> None:
+async def test_in_the_newer_era_only_subscribers_are_notified_of_hidden_tools() -> None:
     async with GuardScene(Policy(hide_denied=True)) as scene:
         for number, wanted in enumerate([{"toolsListChanged": True}, {"promptsListChanged": True}]):
             params = {"notifications": wanted, "_meta": ENVELOPE}
@@ -149,7 +149,7 @@ async def test_in_the_newer_era_those_hear_it_who_listen() -> None:
         await listed(scene)
         scene.source.policy = Policy(rules=(DENIED,), hide_denied=True)
         scene.relay.tell_of_other_tools()
-        assert [told["params"] for told in changes_told(scene)] == [
+        assert [sent["params"] for sent in change_notifications(scene)] == [
             {"_meta": {"io.modelcontextprotocol/subscriptionId": 0}}
         ]
 

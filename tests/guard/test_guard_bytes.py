@@ -1,7 +1,7 @@
-"""Whatever bytes come from either side, messages pass whole and everything else goes nowhere.
+"""Whatever bytes come from either side, messages pass whole and everything else is stopped.
 
-What the client sends wrong is answered; what the server sends wrong is dropped and told on stderr. After each of these the next
-good message passes.
+Invalid input from the client gets an error; invalid input from the server is dropped and reported on stderr. After
+each of these the next valid message passes.
 """
 
 import json

@@ -116,10 +116,10 @@ async def test_a_guard_that_runs_is_shown_by_status_until_it_ends(guarded: Guard
         while not await present(leases, datetime.now(UTC), "guard"):
             pass
     line = [*COMMAND, "status", "--store", guard.store, "--json"]
-    told = await asyncio.to_thread(
+    done = await asyncio.to_thread(
         subprocess.run, line, capture_output=True, env=environment(tmp_path), timeout=WAIT_SECONDS, check=True
     )
-    (shown,) = json.loads(told.stdout)["guards"]
+    (shown,) = json.loads(done.stdout)["guards"]
     assert (shown["kind"], shown["name"]) == ("guard", "small")
     assert str(tmp_path / "policy.yaml") in shown["detail"]
     assert str(SMALL_SERVER) in shown["detail"]
@@ -136,7 +136,7 @@ async def test_a_standing_approval_releases_the_call_that_waits_at_another_guard
         wait_until(lambda guard=guard: "waiting for approval" in guard.stderr)  # type: ignore[misc]
     waiting = await open_stores(guards[0].store, must_exist=True).approvals.list_pending()
     allow = ["approvals", "allow", waiting[0].request.approval_id, "--always", "--json", "--store", guards[0].store]
-    told = await asyncio.to_thread(
+    done = await asyncio.to_thread(
         subprocess.run,
         [*COMMAND, *allow],
         capture_output=True,
@@ -144,7 +144,7 @@ async def test_a_standing_approval_releases_the_call_that_waits_at_another_guard
         timeout=WAIT_SECONDS,
         check=True,
     )
-    assert json.loads(told.stdout)["released"] == 1
+    assert json.loads(done.stdout)["released"] == 1
     for guard in guards:
         assert "hi" in text_of(guard.reply_to("c"))
         assert guard.finish() == 0

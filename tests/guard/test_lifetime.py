@@ -127,20 +127,20 @@ async def test_a_signal_counts_more_than_a_failure() -> None:
 
 async def test_a_closed_pipe_is_noticed_with_bytes_still_in_it() -> None:
     ours, theirs = os.pipe()
-    told = asyncio.Event()
-    watch_for_hang_up(ours, told.set)
+    noticed = asyncio.Event()
+    watch_for_hang_up(ours, noticed.set)
     os.write(theirs, b"more")
-    assert not told.is_set()
+    assert not noticed.is_set()
     os.close(theirs)
-    await within(told.wait())
+    await within(noticed.wait())
     os.close(ours)
 
 
 async def test_a_half_closed_socket_is_noticed() -> None:
     ours, theirs = socket.socketpair()
-    told = asyncio.Event()
-    watch_for_hang_up(ours.fileno(), told.set)
+    noticed = asyncio.Event()
+    watch_for_hang_up(ours.fileno(), noticed.set)
     theirs.shutdown(socket.SHUT_WR)
-    await within(told.wait())
+    await within(noticed.wait())
     ours.close()
     theirs.close()

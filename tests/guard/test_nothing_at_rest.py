@@ -29,10 +29,10 @@ SHAPES = {
     "jwt": JWT,
 }
 TEXTS = [*SHAPES.values(), IN_ENVIRONMENT, f"https://me:{PASSWORD}@example.com/x", PRIVATE_KEY]
-# What is looked for: of a private key its inside, because the frame around it is none.
+# Of a private key only the inside: the frame around it is no secret.
 SECRETS = [*SHAPES.values(), IN_ENVIRONMENT, PASSWORD, IN_FIELD, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"]
 
-# Lists what it is told to, answers every call with the planted texts, and says them on stderr before it ends.
+# Answers lists and calls with the planted texts, and writes them to stderr before it ends.
 SERVER = """
 import json, sys
 texts = json.loads(sys.argv[1])

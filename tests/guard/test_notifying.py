@@ -179,7 +179,7 @@ async def test_every_question_is_sent_with_the_moment_when_it_expires(
         scene.declare(elicitation=True)
         scene.start(1)
         question = await scene.question()
-        ((request, expires_at),) = scene.told
+        ((request, expires_at),) = scene.notified
         assert request.tool_name == "small/echo"
         assert expires_at == (await scene.approvals.get(request.approval_id)).waits_until
         assert expires_at == later(request.created_at, minutes * 60)

@@ -137,12 +137,12 @@ def test_an_envelope_says_so_with_every_request(params: Any, way: str) -> None:
     assert ways.way_for(params) == "desk"
 
 
-def test_a_handshake_says_whether_the_server_tells_of_other_tools() -> None:
+def test_the_handshake_shows_whether_the_server_notifies_of_other_tools() -> None:
     ways = ClientWays()
     assert ways.server_tells_of_tools is False
-    for declared, tells in (({"listChanged": True}, True), ({"listChanged": "yes"}, False), (True, False)):
+    for declared, notifies in (({"listChanged": True}, True), ({"listChanged": "yes"}, False), (True, False)):
         ways.note_initialize(Request(1, "initialize", {}, {}, b""), {"capabilities": {"tools": declared}})
-        assert ways.server_tells_of_tools is tells
+        assert ways.server_tells_of_tools is notifies
 
 
 def test_a_request_of_the_guards_own_has_the_envelope_without_the_token() -> None:

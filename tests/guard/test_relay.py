@@ -24,7 +24,7 @@ class PassingKeeper:
 
     def __init__(self, relay: Relay) -> None:
         self.relay = relay
-        self.told: list[tuple[str, Any]] = []
+        self.heard: list[tuple[str, Any]] = []
         self.is_settled = False
         self.settles = True
 
@@ -37,7 +37,7 @@ class PassingKeeper:
             try:
                 await asyncio.get_running_loop().create_future()
             finally:
-                self.told.append(("no longer kept", opened.request.id))
+                self.heard.append(("no longer kept", opened.request.id))
         if name == "look up":
             await self.relay.server.ask("tools/list", {})
         if name == "forget":
@@ -47,10 +47,10 @@ class PassingKeeper:
             raise RuntimeError("crashed on purpose")
 
     def answered(self, opened: Opened, reply: Reply, about_result: object = None) -> None:
-        self.told.append(("answered", opened.request.id))
+        self.heard.append(("answered", opened.request.id))
 
     def given_up(self, opened: Opened, reason: str) -> None:
-        self.told.append((reason, opened.request.id))
+        self.heard.append((reason, opened.request.id))
 
     async def settle(self) -> None:
         if not self.settles:
@@ -134,22 +134,22 @@ async def test_requests_and_their_replies_pass_in_both_directions(scene: Scene) 
     assert scene.client.replies() == [msg(id=1, method="roots/list"), msg(id=1, result={"a": 1})]
 
 
-async def test_it_is_known_when_the_client_has_sent_its_roots() -> None:
-    told: list[str] = []
+async def test_listeners_are_called_once_the_client_has_sent_its_roots() -> None:
+    heard: list[str] = []
     async with a_scene() as scene:
-        scene.relay.when_roots_are_sent(lambda: told.append("first"))
+        scene.relay.when_roots_are_sent(lambda: heard.append("first"))
         await scene.from_server(msg(id=1, method="ping"), msg(id=2, method="roots/list"))
         await scene.from_client(msg(id=1, result={}), call(3))
-        assert told == []
+        assert heard == []
         await scene.from_client(msg(id=2, result={"roots": []}))
-        assert told == ["first"]
-        scene.relay.when_roots_are_sent(lambda: told.append("second"))
-        assert told == ["first", "second"]
+        assert heard == ["first"]
+        scene.relay.when_roots_are_sent(lambda: heard.append("second"))
+        assert heard == ["first", "second"]
     async with a_scene() as scene:
-        scene.relay.when_roots_are_sent(lambda: told.append("in a call"))
+        scene.relay.when_roots_are_sent(lambda: heard.append("in a call"))
         answers = {"inputResponses": {"a": {"roots": [{"uri": "file:///x"}]}}}
         await scene.from_client(msg(id=1, method="tools/call", params={"name": "echo", **answers}))
-        assert told[-1] == "in a call"
+        assert heard[-1] == "in a call"
 
 
 async def test_a_reply_that_answers_nothing_open_is_dropped(scene: Scene) -> None:
@@ -221,7 +221,7 @@ async def test_a_call_goes_through_the_keeper_and_its_reply_too(scene: Scene) ->
     await scene.from_server(msg(id=1, result={"content": []}))
     assert scene.server.replies() == [call(1)]
     assert scene.client.replies() == [msg(id=1, result={"content": []})]
-    assert scene.keepers[0].told == [("answered", 1)]
+    assert scene.keepers[0].heard == [("answered", 1)]
 
 
 async def test_a_call_that_cannot_be_decided_is_answered_and_does_not_pass(scene: Scene) -> None:
@@ -250,11 +250,11 @@ async def test_a_server_that_cancels_a_request_of_the_client_has_still_to_answer
     assert scene.client.replies() == [cancelled(1), msg(id=1, result={})]
 
 
-async def test_cancelling_a_held_call_tells_the_server_nothing(scene: Scene) -> None:
+async def test_cancelling_a_held_call_sends_nothing_to_the_server(scene: Scene) -> None:
     await scene.from_client(call(1, "wait"))
     await scene.from_client(cancelled(1))
     assert scene.server.sent == []
-    assert scene.keepers[0].told == [("no longer kept", 1)]
+    assert scene.keepers[0].heard == [("no longer kept", 1)]
     await scene.from_client(call(1))
     assert scene.server.replies() == [call(1)]
 
@@ -265,7 +265,7 @@ async def test_cancelling_a_call_at_the_server_passes_and_drops_the_late_reply(s
     await scene.from_server(msg(id=1, result={}))
     assert scene.server.replies() == [call(1), cancelled(1), cancelled(1)]
     assert scene.client.sent == []
-    assert scene.keepers[0].told == [("cancelled by the client", 1)]
+    assert scene.keepers[0].heard == [("cancelled by the client", 1)]
 
 
 async def test_a_server_ends_a_subscription_by_cancelling_it(scene: Scene) -> None:
@@ -301,7 +301,7 @@ async def test_at_the_end_everything_open_is_answered_with_the_reason(scene: Sce
     await scene.relay.finish("it has ended")
     assert scene.client.replies() == [error(number, -32000, "it has ended") for number in (1, 2, 3)]
     assert scene.client.error_codes == [-32000] * 3
-    assert scene.keepers[0].told == [("it has ended", 2), ("no longer kept", 3)]
+    assert scene.keepers[0].heard == [("it has ended", 2), ("no longer kept", 3)]
     with pytest.raises(PeerGone):
         await asyncio.wait_for(scene.relay.client.ask("elicitation/create", {}), WAIT_SECONDS)
     assert scene.keepers[0].is_settled
@@ -381,8 +381,8 @@ async def test_the_guards_own_question_never_reaches_the_other_side(scene: Scene
 async def test_an_error_an_end_and_a_cancellation_end_the_guards_own_question() -> None:
     transport = FakeTransport()
     peer = Peer(transport, 10)
-    told: list[Any] = []
-    failing, leaving, stopped = (asyncio.create_task(peer.ask("x", {}, None, told.append)) for _ in range(3))
+    heard: list[Any] = []
+    failing, leaving, stopped = (asyncio.create_task(peer.ask("x", {}, None, heard.append)) for _ in range(3))
     await asyncio.sleep(0)
     ids = [message["id"] for message in transport.replies()]
     assert len(set(ids)) == 3
@@ -393,7 +393,7 @@ async def test_an_error_an_end_and_a_cancellation_end_the_guards_own_question() 
     await asyncio.wait([stopped])
     assert transport.replies()[-1] == cancelled(ids[2])
     assert peer.is_answer_to_guard(Reply(ids[2], {"too": "late"}, None))
-    assert told == [{"too": "late"}]
+    assert heard == [{"too": "late"}]
     answered = asyncio.create_task(peer.ask("x", {}))
     await asyncio.sleep(0)
     peer.is_answer_to_guard(Reply(transport.replies()[-1]["id"], {"in": "time"}, None))
@@ -512,17 +512,17 @@ async def passing_keeper(relay: Relay) -> Any:
     return PassingKeeper(relay)
 
 
-async def test_only_so_many_late_answers_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_late_answers_waited_for_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "_MOST_LATE", 1)
-    told: list[Any] = []
+    heard: list[Any] = []
     async with a_scene() as scene:
         for _ in range(2):
-            asking = asyncio.create_task(scene.relay.client.ask("elicitation/create", {}, None, told.append))
+            asking = asyncio.create_task(scene.relay.client.ask("elicitation/create", {}, None, heard.append))
             await scene.settled()
             asking.cancel()
             await scene.settled()
         asked = [one["id"] for one in scene.client.replies() if one.get("method") == "elicitation/create"]
         await scene.from_client(*(msg(id=one, result={"number": place}) for place, one in enumerate(asked)))
-        assert told == [{"number": 1}]
+        assert heard == [{"number": 1}]
         # An answer to nothing is not passed on to the server either.
         assert scene.server.replies() == []

@@ -48,9 +48,9 @@ def forms_of(secret: str) -> set[str]:
 
 
 def parts_of(secrets: Iterable[str]) -> set[str]:
-    """Every piece long enough to be told from chance; the last ones of base64 depend on what follows."""
+    """Every piece long enough not to occur by chance."""
     forms = {form for secret in secrets for form in forms_of(secret)}
-    # The first and last letters of base64 belong to neighbours too, and stay.
+    # Without the first and last letters: in base64 they depend on the neighbours.
     return {form[at : at + SHORTEST_PART] for form in forms for at in range(4, len(form) - SHORTEST_PART - 4)}
 
 
@@ -224,7 +224,7 @@ def test_a_variable_that_is_no_text_does_not_break_the_mask(
 
 
 class Crashing(FakeGateway):
-    """Fails in a way nobody has thought of, with secrets in the text, the cause and the context."""
+    """Fails with an unexpected exception, with secrets in its text, cause and context."""
 
     async def respond(
         self,

@@ -66,7 +66,7 @@ def test_a_well_formed_request_gets_exactly_one_reply_with_its_id(request_id: An
 
 
 class PatientGateway(FakeGateway):
-    """Answers a question only when told to, each by its number."""
+    """Answers each question only when `complete` is called with its number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,11 +163,11 @@ class CallsInAnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def every_request_has_its_one_reply(self) -> None:
-        assert Counter(map(told, self.wired.transport.replies())) == self.expected
+        assert Counter(map(kind_of, self.wired.transport.replies())) == self.expected
 
 
-def told(reply: Any) -> str:
-    """What a reply is about, in one word or two."""
+def kind_of(reply: Any) -> str:
+    """The kind of error, or the answer."""
     if "error" in reply:
         return {-32600: "in flight", -32001: "failure"}[reply["error"]["code"]]
     return str(reply["result"].get("structuredContent", {"answer": "pong"})["answer"])

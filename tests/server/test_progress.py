@@ -75,7 +75,7 @@ async def flood(clock: FakeClock, listen: ProgressListener) -> None:
         await clock.advance(0.01)
 
 
-async def test_a_flood_of_news_is_thinned_to_four_a_second_and_the_latest_is_told() -> None:
+async def test_a_flood_of_progress_is_limited_to_four_a_second_and_the_latest_is_sent() -> None:
     clock = FakeClock()
     sent = Sent(clock)
     async with reporting("t", sent, clock) as listen:

@@ -233,7 +233,7 @@ async def test_a_task_that_is_gone_from_the_api_is_refused_and_says_why(
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/update"])
-async def test_a_client_that_does_not_declare_tasks_is_told_what_it_lacks(method: str) -> None:
+async def test_the_error_for_a_client_without_tasks_names_the_missing_capability(method: str) -> None:
     wired = Researching()
     task_id = (await wired.begin())["taskId"]
     reply = await wired.reply_to(request(2, method, {"taskId": task_id, "_meta": ENVELOPE}))
@@ -245,7 +245,7 @@ async def test_a_client_that_does_not_declare_tasks_is_told_what_it_lacks(method
 
 
 @pytest.mark.parametrize("meta", [{}, ENVELOPE, {CAPABILITIES: DECLARED[CAPABILITIES]}])
-async def test_nobody_else_is_given_a_task(meta: dict[str, Any]) -> None:
+async def test_a_client_that_does_not_declare_tasks_gets_no_task(meta: dict[str, Any]) -> None:
     wired = Wired()
     result = (await wired.reply_to(tool_call(1, tool=RESEARCH, meta=meta)))["result"]
     assert result["structuredContent"]["answer"]

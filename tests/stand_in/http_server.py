@@ -47,7 +47,7 @@ class HttpServer:
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """The latest requests, oldest first, as many as the server was told to keep."""
+        """The latest requests, oldest first, as many as `keep_requests` allows."""
         return list(self._requests)
 
     @property

@@ -11,7 +11,7 @@ DRIP_SECONDS = 0.2
 
 async def paced(events: list[dict[str, Any]], pause_seconds: float) -> AsyncIterator[bytes]:
     if not pause_seconds:
-        # One write for all: nobody waits in between, and benchmarks measure the client, not this server.
+        # One write for all, so that benchmarks measure the client and not this server.
         yield b"".join(map(encode_event, events))
         return
     for event in events:

@@ -31,7 +31,7 @@ async def test_a_used_up_budget_of_calls_asks_a_human() -> None:
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
-async def test_a_denied_budget_ends_the_run_unless_the_model_is_told() -> None:
+async def test_a_denied_budget_ends_the_run_unless_the_denial_goes_to_the_model() -> None:
     scene = Scene(look(1), look(2), look(3), "done")
     run = await scene.go(Extensions(max_tool_calls=1))
     await scene.runner.submit_approval(run.interruptions[0].approval_id, "deny", "come to an end", tell_model=True)

@@ -62,7 +62,7 @@ def test_free_maps_are_left_alone() -> None:
     assert unclear_name(free, {"type": "object"}) is None
 
 
-def test_names_that_the_schema_itself_tells_apart_are_fine() -> None:
+def test_similar_names_that_the_schema_declares_are_clear() -> None:
     assert unclear_name({"id": 1, "ID": 2}, {"properties": {"id": {}, "ID": {}}}) is None
 
 
