@@ -39,7 +39,11 @@ MODULES = {
     ),
     "masking": Module(PACKAGE / "domain/masking.py", ("tests/domain/test_masking.py",)),
     "domain.jsonrpc": Module(
-        PACKAGE / "domain/jsonrpc.py", ("tests/domain/test_jsonrpc.py", "tests/server/test_jsonrpc.py")
+        PACKAGE / "domain/jsonrpc.py",
+        (
+            *(f"tests/{name}.py" for name in ("domain/test_jsonrpc", "server/test_jsonrpc", "server/test_dispatch")),
+            f"{_GUARD}messages.py",
+        ),
     ),
     "dispatcher": Module(
         PACKAGE / "server/dispatch.py",
