@@ -29,7 +29,7 @@ GENERIC = {
 ADAPTERS = ("agents/sdk", "agents/mcp", "agents/providers", "gate/sql", "gate/schema")
 FILES = {
     "agents/__init__.py",
-    "agents/given_stores.py",
+    "agents/composition.py",
     "agents/runs/models.py",
     "agents/testing.py",
     "desk/terminal/parsing.py",
