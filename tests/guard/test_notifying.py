@@ -12,8 +12,8 @@ from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.policy.rules import Policy
 from openai_responses_mcp.gate.reasons import Reason
-from openai_responses_mcp.guard import notifying
-from openai_responses_mcp.guard.notifying import MOST_AT_ONCE, NotTaken, Webhook, is_address, post_json
+from openai_responses_mcp.guard import opened_gate
+from openai_responses_mcp.guard.opened_gate import MOST_AT_ONCE, NotTaken, Webhook, is_address, post_json
 from openai_responses_mcp.guard.servers import environment_for_server
 from tests.fakes import WAIT_SECONDS
 from tests.guard.fake_process import FakeNotices
@@ -98,8 +98,8 @@ async def test_a_notice_is_sent_once_more_and_failures_are_warned_of_once() -> N
 
 
 async def test_each_try_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert notifying.SECONDS_FOR_ONE_TRY == 5.0
-    monkeypatch.setattr(notifying, "SECONDS_FOR_ONE_TRY", 0.01)
+    assert opened_gate.SECONDS_FOR_ONE_TRY == 5.0
+    monkeypatch.setattr(opened_gate, "SECONDS_FOR_ONE_TRY", 0.01)
 
     class Hanging(Chat):
         async def post(self, address: str, body: Mapping[str, str]) -> None:
