@@ -9,8 +9,8 @@ from typing import Any
 from openai_responses_mcp.domain.ports import FramingFault, Transport
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
 from openai_responses_mcp.guard.composition import CannotStart, ServerSide
-from openai_responses_mcp.guard.many_clients import KeptServers, LimitedClient
 from openai_responses_mcp.guard.messages import ClientWays
+from openai_responses_mcp.guard.over_http import KeptServers, LimitedClient
 from openai_responses_mcp.guard.relay import Relay
 from tests.fakes import PAUSE_SECONDS, WAIT_SECONDS, FakeClock, FakeTransport
 from tests.guard.fake_process import FakeNotices, FakeProcess
