@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from openai_responses_mcp.adapters.remote.credentials import LoginFile
-from openai_responses_mcp.guard import login
+from openai_responses_mcp.guard import remote
 from openai_responses_mcp.guard.command_line import main as guard_main
 from openai_responses_mcp.guard.remote import RemoteEnd, connect
 from openai_responses_mcp.guard.servers import HeaderVariable
@@ -75,7 +75,7 @@ def file_of(folder: Path, authorization: Authorization) -> LoginFile:
 
 async def start(authorization: Authorization, folder: Path, *words: str, **more: str) -> "asyncio.Task[int]":
     line = ["--url", authorization.url, *words]
-    return asyncio.create_task(asyncio.to_thread(login.main, line, environ_in(folder, **more)))
+    return asyncio.create_task(asyncio.to_thread(remote.log_in, line, environ_in(folder, **more)))
 
 
 async def test_the_browser_is_opened_and_comes_back(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_wrong_usage_says_what_is_wrong(words: list[str], said: str, capsys: pyt
 
 
 def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert login.main(["--url", "https://x.example/mcp"], {}, lambda _: None) == 2
+    assert remote.log_in(["--url", "https://x.example/mcp"], {}, lambda _: None) == 2
     assert "[guard]" in capsys.readouterr().err
 
 
@@ -168,7 +168,7 @@ async def test_a_browser_that_does_not_come_back_is_not_waited_for_without_end(
     terminal = Terminal()
     async with authorizing() as authorization, aclosing(terminal):
         words = ["--url", authorization.url]
-        work = asyncio.to_thread(login.main, words, environ_in(tmp_path), seconds=0.01)
+        work = asyncio.to_thread(remote.log_in, words, environ_in(tmp_path), seconds=0.01)
         assert await asyncio.wait_for(work, SLOW_SECONDS) == 1
         assert "did not come back within 0 seconds" in capsys.readouterr().err
 

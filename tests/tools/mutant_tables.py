@@ -181,7 +181,7 @@ UNCHANGED = {
     **{
         PACKAGE / f"guard/{name}.py": "starts, wires or sets up the guard; no call passes through it"
         for name in (
-            *("client_files", "command_line", "composition", "doctor", "lifetime", "login"),
+            *("client_files", "command_line", "composition", "doctor", "lifetime"),
             *("opened_gate", "over_http", "remote", "rewriting", "servers", "setup", "setup_plans"),
         )
     },

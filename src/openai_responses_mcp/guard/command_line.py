@@ -83,9 +83,9 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
 
         return setup.main(argv[1:], environ)
     if argv[0] in ("login", "logout"):
-        from openai_responses_mcp.guard import login
+        from openai_responses_mcp.guard import remote
 
-        return (login.main if argv[0] == "login" else login.log_out)(argv[1:], environ)
+        return (remote.log_in if argv[0] == "login" else remote.log_out)(argv[1:], environ)
     try:
         options = parse(argv, environ)
     except UsageError as exc:

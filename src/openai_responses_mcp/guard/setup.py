@@ -28,7 +28,6 @@ from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_files import own_folder
 from openai_responses_mcp.guard.client_files import CannotRewrite, Notes, Plan, read_file, replace_file
-from openai_responses_mcp.guard.login import login_command
 from openai_responses_mcp.guard.setup_plans import ClientFile, files_with_servers, guarding, undoing
 
 PROGRAM = "openai-responses-mcp guard setup"
@@ -204,6 +203,9 @@ def _write(plans: Sequence[Plan], notes: Notes, words: Words, *, is_undo: bool) 
         _say_fitted(words(says, names=names, count=len(plan.guarded), file=plan.file))
         for one in () if is_undo else plan.guarded:
             if one.text_after and not any(word.startswith("Authorization=") for word in one.after):
+                # With the HTTP client, which no other set-up needs.
+                from openai_responses_mcp.guard.remote import login_command
+
                 command = Masking().text(login_command(one.after[one.after.index("--url") + 1]))
                 _say(words("If {name} asks for a login: {command}", name=shlex.quote(one.keys[-1]), command=command))
     if not is_undo and failed < len(plans):
