@@ -1,6 +1,6 @@
 """The runner that users call. The work is done in `runs`.
 
-`configure` names the runner for code written for the SDK with only its import changed.
+`configure` sets the runner for code that was written for the SDK and changes only its import.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class AgentRunner:
         return await _result_of(self.events(agent, input, _checked(options)))
 
     def run_sync(self, agent: object, input: object, options: RunOptions | None = None) -> RunResult:
-        """`run` where no event loop is running."""
+        """`run`, for code without an event loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -66,7 +66,7 @@ class AgentRunner:
     async def run_stream(
         self, agent: object, input: object, options: RunOptions | None = None
     ) -> AsyncIterator[RunEvent]:
-        """Broken stream: `AGENTS-E-STREAM`. The last event carries the `RunResult`."""
+        """The last event carries the `RunResult`. A broken stream raises `AGENTS-E-STREAM`."""
         async with aclosing(self.stream_with_raw(agent, input, options)) as events:
             async for _, event in events:
                 if event.type != "raw":
@@ -75,7 +75,7 @@ class AgentRunner:
     def stream_with_raw(
         self, agent: object, input: object, options: RunOptions | None = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """Each event of the SDK with ours. Those that `run_stream` hides have the type `raw`."""
+        """Each event of the SDK, paired with ours. Events that `run_stream` hides have the type `raw`."""
         return self.events(agent, input, replace(_checked(options), stream=True))
 
     def events(
@@ -87,11 +87,11 @@ class AgentRunner:
             extensions = extensions.joined_by(own)
         if (resume := extensions.resume) is not None:
             wanted = Resumption(None, resume.token, agent, options.sdk, resume.human_response, options.stream)
-            return self._asking(self._parts.resume.stream(wanted), wanted)
+            return self._with_approver(self._parts.resume.stream(wanted), wanted)
         wanted = Resumption(None, None, agent, options.sdk, is_streamed=options.stream)
-        return self._asking(self._parts.start.stream(agent, input, options, extensions, state), wanted)
+        return self._with_approver(self._parts.start.stream(agent, input, options, extensions, state), wanted)
 
-    async def _asking(
+    async def _with_approver(
         self, steps: AsyncGenerator[tuple[object, RunEvent], None], wanted: Resumption
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         """Pass the events on. With an approver, ask about interruptions and resume."""
@@ -143,7 +143,7 @@ class AgentRunner:
 
         No token is needed: any process that can write to the store can decide.
         """
-        return await _result_of(self._parts.resume.stream(_wanted(run_id, token, agent, options)))
+        return await _result_of(self._parts.resume.stream(_resumption_of(run_id, token, agent, options)))
 
     async def approve_and_resume(
         self,
@@ -156,7 +156,7 @@ class AgentRunner:
         options: RunOptions | None = None,
     ) -> RunResult:
         """Decide and resume in one step. If other calls of the turn are undecided, return them as interruptions."""
-        wanted = _wanted(run_id, None, agent, options)
+        wanted = _resumption_of(run_id, None, agent, options)
         decided, waiting = await self._parts.resume.decide(wanted, approval_id, decision, comment)
         if waiting:
             return RunResult(run_id=run_id, interruptions=waiting)
@@ -166,19 +166,19 @@ class AgentRunner:
         self, run_id: str, decisions: Mapping[str, CodeDecision], agent: object, options: RunOptions
     ) -> list[HumanApprovalRequest]:
         """For code written for the SDK. Returns what is still undecided."""
-        return await self._parts.resume.decide_in_code(_wanted(run_id, None, agent, options), decisions)
+        return await self._parts.resume.decide_in_code(_resumption_of(run_id, None, agent, options), decisions)
 
     def stream_resumed(
         self, run_id: str, agent: object, options: RunOptions, said: Said
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """As `stream_with_raw`, for a run whose calls are decided; the model is asked for a stream if `options` say so."""
-        wanted = replace(_wanted(run_id, None, agent, options), said=said, tools_may_be_gone=True)
-        return self._asking(self._parts.resume.stream(wanted), wanted)
+        """As `events`, for a paused run whose calls are decided."""
+        wanted = replace(_resumption_of(run_id, None, agent, options), said=said, tools_may_be_gone=True)
+        return self._with_approver(self._parts.resume.stream(wanted), wanted)
 
     async def wait_for_decision(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
         """Wait until all calls of the pause are decided, here or in another process. Then call `resume_run`.
 
-        Not decided in time: `AGENTS-E-APPROVAL-INVALID`.
+        Raises `AGENTS-E-APPROVAL-INVALID` if they are not decided in time.
         """
         return await decided_requests(self._parts.book, self._parts.approvals, run_id, timeout_seconds)
 
@@ -186,7 +186,7 @@ class AgentRunner:
     # Looking
 
     async def get_run(self, run_id: str) -> RunSummary:
-        """Unknown: `AGENTS-E-APPROVAL-NOT-FOUND`."""
+        """Raises `AGENTS-E-APPROVAL-NOT-FOUND` if there is no such run."""
         return await self._parts.book.summary(run_id)
 
     async def list_runs(self, status: RunStatus | None = None) -> list[RunSummary]:
@@ -227,10 +227,10 @@ def _checked(options: RunOptions | None) -> RunOptions:
     return options or RunOptions()
 
 
-def _wanted(run_id: str, token: str | None, agent: object, options: RunOptions | None) -> Resumption:
+def _resumption_of(run_id: str, token: str | None, agent: object, options: RunOptions | None) -> Resumption:
     checked = _checked(options)
     if checked.extensions is not None:
-        message = "A run goes on under the rules that it was started with: give options without extensions"
+        message = "A resumed run keeps the rules that it was started with: give options without extensions"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
     return Resumption(run_id, token, agent, checked.sdk, is_streamed=checked.stream)
 

@@ -1,8 +1,8 @@
 """The calls of one run by their id, each in one state. `move` is the only place where a state changes.
 
-The table outlives a pause as JSON. When it is read back with an answer to exactly those calls that wait for a human, and
-all answers are plain approvals, the calls of the pause are let through together. With any other answer among them the
-turn has to be decided again. `RunRecords` makes the audit records about the calls.
+During a pause the table is saved as JSON. It is read back with the human's answers. They count only if every call that
+waits for a human has one. If all are plain approvals, all calls of the pause may start; otherwise the turn has to be
+decided again. `RunRecords` makes the audit records about the calls.
 """
 
 import logging
@@ -36,7 +36,7 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 class CallState(StrEnum):
     UNKNOWN = "unknown"  # not requested
     PLANNED = "planned"  # its turn is being decided
-    HELD = "held"  # could run, and waits for others of its turn
+    HELD = "held"  # could run, but waits for other calls of its turn
     ASKED = "asked"  # waits for a human
     ALLOWED = "allowed"  # may start, once
     RUNNING = "running"
@@ -80,7 +80,7 @@ MOVES: Final[Mapping[CallState, Mapping[CallEvent, CallState]]] = {
     CallState.RUNNING: {CallEvent.FINISH: CallState.DONE, CallEvent.SUSPEND: CallState.SUSPENDED},
     CallState.SUSPENDED: {
         CallEvent.RELEASE: CallState.TAKEN_UP,
-        # Several runs inside one call may wait, and the engine reports the call as finished all the same.
+        # Several runs inside one call may wait. The engine reports such a call as finished too.
         CallEvent.SUSPEND: CallState.SUSPENDED,
         CallEvent.FINISH: CallState.SUSPENDED,
     },
@@ -108,7 +108,7 @@ def next_state(state: CallState, event: CallEvent) -> CallState:
 
 
 _NO_TOOL = ToolDescription("", "function")
-_WAITS_FOR_A_PAUSE = (CallState.HELD, CallState.ASKED, CallState.SUSPENDED)
+_WAITING_STATES = (CallState.HELD, CallState.ASKED, CallState.SUSPENDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Permit:
 class HumanAnswer:
     """A human's answer about a call: yes, yes with `changed` arguments, or no with a text for the model (`told`).
 
-    `asked` is why they were asked, `attempt` how often they have been, and `shown` the arguments as they saw them.
+    `asked` are the reasons for asking, `attempt` counts the questions, and `shown` are the arguments that they saw.
     """
 
     permit: Permit
@@ -151,7 +151,7 @@ class GuardedCall:
     """`permit` is for the call as it was decided; `planned` is the call as this process last saw it.
 
     `attempt` counts how often it was decided. `answer` is what a human said about it last, and `changed` the call as
-    they changed it. `questions` are the questions about budgets that were asked with it.
+    they changed it. `questions` are the budget questions that were asked with it.
     """
 
     permit: Permit
@@ -177,18 +177,18 @@ class CallTable:
         return self._calls.get(call_id) or _call(Permit(call_id, "", ""), CallState.UNKNOWN)
 
     def __iter__(self) -> Iterator[GuardedCall]:
-        """In the order in which they were asked for."""
+        """In the order in which they were requested."""
         return iter(self._calls.values())
 
     def move(self, call_id: str, event: CallEvent) -> GuardedCall:
-        """Raises `ForbiddenMove`, and changes nothing, when the call cannot move that way."""
+        """Raises `ForbiddenMove` and changes nothing if the state does not allow the event."""
         call = self[call_id]
         call.state = next_state(call.state, event)
         self._calls[call_id] = call
         return call
 
     # -----------------------------------------------------------------------------------------------------------------
-    # Over a pause
+    # Saving and restoring
 
     def saved(self) -> list[dict[str, JsonValue]]:
         return [
@@ -205,7 +205,7 @@ class CallTable:
         ]
 
     def restore(self, saved: Sequence[OwnJson], answers: Sequence[HumanAnswer]) -> bool:
-        """Whether the turn has to be decided again."""
+        """Read back what was saved, with the human's answers. True if the turn has to be decided again."""
         for fields in saved:
             call = _call(Permit(**fields["permit"]), CallState(fields["state"]))
             call.result = ToolCallResult(**fields["result"]) if fields["result"] else None
@@ -221,12 +221,12 @@ class CallTable:
             self._calls[answer.permit.call_id].permit = answer.permit
             self._calls[answer.permit.call_id].answer = answer
         if all(answer.is_plain for answer in answers):
-            self.release(*_WAITS_FOR_A_PAUSE)
+            self.release(*_WAITING_STATES)
             return False
         return True
 
     def release(self, *states: CallState) -> None:
-        """Let everything through that is in one of these states."""
+        """Let all calls through that are in one of these states."""
         for call in [call for call in self if call.state in states]:
             self.move(call.permit.call_id, CallEvent.RELEASE)
 
@@ -236,7 +236,7 @@ def _call(permit: Permit, state: CallState) -> GuardedCall:
 
 
 def _answer(saved: OwnJson) -> HumanAnswer:
-    # Earlier versions saved a sentence: no reason is known then, and a changed call is asked about again.
+    # Earlier versions saved a sentence. Then the reasons are not known, and a changed call is asked about again.
     asked = () if isinstance(saved["asked"], str) else tuple(Reason(**one) for one in saved["asked"])
     return HumanAnswer(**{**saved, "permit": Permit(**saved["permit"]), "asked": asked})
 
@@ -250,9 +250,9 @@ def _question(saved: OwnJson) -> BudgetQuestion:
 async def changed_call(
     call: PlannedCall, before: ChangedCall | None, answer: HumanAnswer, masking: Masking, schemas: SchemaChecker
 ) -> ChangedCall:
-    """`call` is the model's, and `before` is the call as humans had changed it earlier.
+    """The call with the arguments that a human changed. `call` is the model's call, `before` an earlier change of it.
 
-    Raises `AGENTS-E-APPROVAL-INVALID` where the arguments do not fit the tool.
+    Raises `AGENTS-E-APPROVAL-INVALID` if the arguments do not fit the tool.
     """
     args = with_secrets(answer.changed or {}, answer.shown, before.args if before else call.args)
     problem = (await schemas.check(args, call.tool.parameters)).problem
@@ -267,7 +267,7 @@ async def changed_call(
 
 
 class RunRecords:
-    """The records about the calls of a run. `secret_texts` are the texts in fields that a tool's schema names like a secret."""
+    """Makes the audit records of a run. `secret_texts` are values of fields whose names suggest a secret."""
 
     def __init__(self, run_id: str, masking: Masking, who: str = "") -> None:
         self.secret_texts: list[str] = []
@@ -299,7 +299,7 @@ class RunRecords:
         )
 
     def about(self, call: PlannedCall, event: str, decision: str, reason: str = "", *reasons: Reason) -> AuditEntry:
-        """`reasons` are about the result of the call, and come after the tool's own words."""
+        """`reason` is the tool's own text. `reasons` are about the result of the call, and come after it."""
         said = [self._masking.text(reason, self.secret_texts), *(reason_in_record([one], one.says) for one in reasons)]
         return AuditEntry(
             run_id=self._run_id,

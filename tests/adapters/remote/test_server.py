@@ -379,7 +379,7 @@ async def never_ending() -> AsyncIterator[bytes]:
         (lambda: Response(status_code=401), "(401): log in with: guard login --url X"),
         (lambda: Response(status_code=403), "(403): log in with: guard login --url X"),
         (lambda: Response(status_code=404), "There is no MCP server at this address"),
-        (lambda: Response(status_code=405), "takes no POST (405)"),
+        (lambda: Response(status_code=405), "does not accept POST (405)"),
         (lambda: Response(status_code=429, headers={"retry-after": "7"}), "too many requests (429); call again in 7 s"),
         (lambda: Response("x" * 100_000, 502), "is in trouble (502); call again later"),
         (lambda: Response("<html>", media_type="text/html"), "answered with text/html, not with JSON"),

@@ -36,7 +36,7 @@ def test_an_unsupported_protocol_is_one_warning() -> None:
     choice = telemetry_chosen({"OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
     assert choice.traces == choice.metrics == ("otlp",)
     (warning,) = choice.warnings
-    assert warning.startswith("OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not spoken here, only http/protobuf")
+    assert warning.startswith("OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not supported, only http/protobuf")
 
 
 @pytest.mark.parametrize(

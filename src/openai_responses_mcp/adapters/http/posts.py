@@ -1,7 +1,7 @@
 """One POST of Streamable HTTP, read and checked without I/O: its message, the era it speaks, or why it is refused.
 
 From 2026-07-28 on, headers repeat what the body says, so that proxies can route without reading it. A header that
-differs from the body is refused: a proxy and the server would act on different requests.
+differs from the body is refused, because a proxy and the server would act on different requests.
 """
 
 import json
@@ -69,7 +69,7 @@ class Post(NamedTuple):
 
     @property
     def is_answered(self) -> bool:
-        """Whether a JSON-RPC reply follows."""
+        """True if a JSON-RPC reply follows."""
         return isinstance(self.message, Request) or (isinstance(self.message, BadMessage) and self.message.is_answered)
 
     @property

@@ -20,14 +20,14 @@ MOST_WAITING_BYTES = 4 * 1024 * 1024
 ROTATE_AT_BYTES = 10 * 1000 * 1000
 
 # After these errors, writing stops: the number of a closed descriptor may soon belong to another file.
-_GONE_FOR_GOOD = {errno.EBADF, errno.EPIPE}
+_FATAL_ERRORS = {errno.EBADF, errno.EPIPE}
 
 
 class Destination(Protocol):
     """Used from one thread, and allowed to block it."""
 
     def write(self, data: memoryview) -> int:
-        """Write some of the bytes and say how many. Raises `OSError`."""
+        """Write some of the bytes and return how many. Raises `OSError`."""
         ...
 
     def close(self) -> None: ...
@@ -49,7 +49,7 @@ class LineSink:
         self._changed = threading.Condition()
         self._lines: collections.deque[bytes] = collections.deque()
         self._waiting_bytes = 0
-        self._turned_away = 0
+        self._dropped = 0
         self._is_closed = False
         self._thread: threading.Thread | None = None
         # The fields below are used by the thread only.
@@ -58,15 +58,15 @@ class LineSink:
         self._is_mid_line = False
 
     def put(self, line: bytes) -> None:
-        """Take a line that ends with a newline; after `close` it is dropped."""
+        """Queue a line that ends with a newline. After `close` it is dropped."""
         with self._changed:
             if self._is_closed:
                 return
-            # Once full, nothing is taken until all is written: the lines stay in order around the gap. A line longer
-            # than the limit is taken alone.
+            # Once the buffer is full, lines are dropped until it is empty, so that the lost ones are in one place. A
+            # line longer than the limit is taken if the buffer is empty.
             is_full = self._lines and self._waiting_bytes + len(line) > MOST_WAITING_BYTES
-            if not self._is_running() or is_full or self._turned_away:
-                self._turned_away += 1
+            if not self._is_running() or is_full or self._dropped:
+                self._dropped += 1
             else:
                 self._lines.append(line)
                 self._waiting_bytes += len(line)
@@ -102,15 +102,15 @@ class LineSink:
     def _next_line(self) -> bytes | None:
         """The next line; an empty one if only the number of lost lines is left to write; None at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._lines or self._turned_away or self._is_closed)
+            self._changed.wait_for(lambda: self._lines or self._dropped or self._is_closed)
             if self._lines:
                 line = self._lines.popleft()
                 self._waiting_bytes -= len(line)
                 return line
-            if not self._turned_away:
+            if not self._dropped:
                 return None
-            self._lost += self._turned_away
-            self._turned_away = 0
+            self._lost += self._dropped
+            self._dropped = 0
             return b""
 
     def _write(self, line: bytes) -> None:
@@ -126,10 +126,10 @@ class LineSink:
         if not self._has_failed:
             self._has_failed = True
             self._on_first_failure(error)
-        if error.errno in _GONE_FOR_GOOD:
+        if error.errno in _FATAL_ERRORS:
             with self._changed:
                 self._is_closed = True
-                self._turned_away = 0
+                self._dropped = 0
                 self._lines.clear()
 
 
@@ -143,7 +143,7 @@ class Descriptor(Destination):
         while True:
             try:
                 return os.write(self._descriptor, data)
-            except BlockingIOError:  # Another process with our end of the pipe has made it non-blocking.
+            except BlockingIOError:  # Another process that shares the pipe has made it non-blocking.
                 select.select([], [self._descriptor], [])
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class Descriptor(Destination):
 
 
 class RotatingFile(Destination):
-    """A file only its owner reads, opened with the first write. Before it grows too long it becomes `<path>.1`."""
+    """A file that only its owner can read, opened with the first write. When it is long, it becomes `<path>.1`."""
 
     def __init__(self, path: str) -> None:
         self._path = os.path.expanduser(path)

@@ -1,7 +1,7 @@
-"""One HTTP exchange with a remote MCP server: credentials, redirects, and every failure in words that say what to do.
+"""One HTTP exchange with a remote MCP server: credentials, redirects, and errors that say what to do.
 
-Nothing is sent twice that may have been acted on: only a refusal for missing credentials (401) and a redirect within
-the same origin repeat a request. A request that broke after it was sent is reported as broken.
+A request that may have been carried out is not sent twice. It is repeated only after a refusal for missing credentials
+(401) and after a redirect within the same origin. A connection that breaks later is reported.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _LONGEST_DETAIL = 200
 
 # A call may be silent for hours. These probes end it about a minute after the other machine or the network is gone.
 # Looked up by name, because not every system has all of them.
-_PROBES = {
+_KEEPALIVE_OPTIONS = {
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPALIVE": 30,  # the same, on macOS
     "TCP_KEEPINTVL": 10,
@@ -50,7 +50,7 @@ class Advice(NamedTuple):
 
 
 class Exchange:
-    """Made and used inside one event loop."""
+    """Create and use it inside one event loop."""
 
     def __init__(
         self,
@@ -73,15 +73,15 @@ class Exchange:
         on_sent: Callable[[], object] = lambda: None,
         silent_seconds: float | None = None,
     ) -> AsyncIterator[httpx2.Response]:
-        """The response, with its body still to be read. Raises `RemoteFault`, also for what breaks while it is read.
+        """The response, with its body still to be read. Raises `RemoteFault`, also if reading it fails.
 
         A call has no time limit, but with `silent_seconds` the server must not be silent for longer.
         """
-        sent, bounds = asyncio.Event(), httpx2.Timeout(_CONNECT_SECONDS, read=silent_seconds, write=_WRITE_SECONDS)
+        sent, timeouts = asyncio.Event(), httpx2.Timeout(_CONNECT_SECONDS, read=silent_seconds, write=_WRITE_SECONDS)
 
         async def trace(name: str, facts: Mapping[str, Any]) -> None:
             if name.endswith("connect_tcp.complete"):
-                _probe(facts["return_value"].get_extra_info("socket"))
+                _set_keepalive(facts["return_value"].get_extra_info("socket"))
             elif name.endswith("send_request_body.complete"):
                 sent.set()
                 on_sent()
@@ -92,23 +92,23 @@ class Exchange:
             raise RemoteFault(f"The certificates of this machine cannot be read ({exc.strerror or exc})") from exc
         try:
             given = await self._credentials.headers()
-            response = await self._send(method, {**headers, **given}, body, bounds, trace)
+            response = await self._send(method, {**headers, **given}, body, timeouts, trace)
             if response.status_code == 401 and (better := await self._credentials.renewed(given)):
                 await response.aclose()
-                response = await self._send(method, {**headers, **better}, body, bounds, trace)
+                response = await self._send(method, {**headers, **better}, body, timeouts, trace)
             try:
                 yield response
             finally:
                 await response.aclose()
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
-            raise RemoteFault(self._words_for(exc, was_sent=sent.is_set())) from exc
+            raise RemoteFault(self._text_for(exc, was_sent=sent.is_set())) from exc
 
     async def _send(
         self,
         method: str,
         headers: Mapping[str, str],
         body: bytes,
-        bounds: httpx2.Timeout,
+        timeouts: httpx2.Timeout,
         trace: Callable[[str, Mapping[str, Any]], Awaitable[None]],
     ) -> httpx2.Response:
         request = self._client.build_request(
@@ -116,7 +116,7 @@ class Exchange:
             self.address.url,
             headers=headers,
             content=body or None,
-            timeout=bounds,
+            timeout=timeouts,
             extensions={"trace": trace},
         )
         for _ in range(_MOST_REDIRECTS + 1):
@@ -156,9 +156,9 @@ class Exchange:
         )
 
     # -----------------------------------------------------------------------------------------------------------------
-    # Failures in words
+    # Errors
 
-    def _words_for(self, exc: Exception, *, was_sent: bool) -> str:
+    def _text_for(self, exc: Exception, *, was_sent: bool) -> str:
         host, detail = self.address.host, _detail(exc)
         if was_sent:
             return f"The connection to {host} broke{detail}; it is not known whether the request was carried out"
@@ -175,8 +175,8 @@ class Exchange:
             401: f"{host} asks for credentials (401): {self._advice.for_refused}",
             403: f"{host} refuses this request (403): {self._advice.for_refused}",
             404: f"There is no MCP server at this address of {host} (404): check the URL",
-            405: f"This address of {host} takes no POST (405): check the URL. Servers of the older transport, HTTP with SSE,"
-            " cannot be guarded by their URL",
+            405: f"This address of {host} does not accept POST (405): check the URL. Servers of the older transport,"
+            " HTTP with SSE, cannot be guarded by their URL",
             429: f"{host} has too many requests (429); call again {when}",
         }
         usual = f"{host} refused the request with status {status}"
@@ -185,7 +185,7 @@ class Exchange:
         return RemoteFault(texts.get(status, usual), status)
 
     def wrong_type(self, response: httpx2.Response) -> RemoteFault:
-        kind = media_type(response) or "nothing that is named"
+        kind = media_type(response) or "an unnamed type"
         return RemoteFault(
             f"{self.address.host} answered with {kind[:60]}, not with JSON or an event stream: check that the URL is"
             " that of an MCP server",
@@ -193,7 +193,7 @@ class Exchange:
         )
 
 
-async def beginning_of(response: httpx2.Response) -> bytes:
+async def error_body_of(response: httpx2.Response) -> bytes:
     """The body of an error; empty if it is too long or does not end in time."""
     body = b""
     try:
@@ -212,9 +212,9 @@ def media_type(response: httpx2.Response) -> str:
     return kind.partition(";")[0].strip().lower()
 
 
-def _probe(connection: socket.socket) -> None:
+def _set_keepalive(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _PROBES.items():
+    for name, value in _KEEPALIVE_OPTIONS.items():
         if hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from openai_responses_mcp.adapters.remote.exchange import Exchange, beginning_of, media_type
+from openai_responses_mcp.adapters.remote.exchange import Exchange, error_body_of, media_type
 from openai_responses_mcp.adapters.remote.wire import SESSION, VERSION, EventReader, RemoteFault, revision_of
 from openai_responses_mcp.domain.jsonrpc import BadMessage, JsonObject, Reply, Request, RequestId, read
 from openai_responses_mcp.domain.ports import FramingFault
@@ -132,7 +132,7 @@ class Replies:
         if status == 404 and flight.session is not None and flight.session.id:
             raise Forgotten
         if not response.is_success:
-            body = await beginning_of(response)
+            body = await error_body_of(response)
             if (
                 status == 400
                 and flight.session is not None

@@ -43,24 +43,24 @@ async def look_at(command: Sequence[str], environ: Mapping[str, str], *, within_
     except (OSError, ValueError) as exc:
         raise ProbeFailed(Sentence("it cannot be started ({why})", why=getattr(exc, "strerror", None) or exc)) from exc
     output, input_, stderr = process.wires
-    last_words = _LastLine(stderr)
+    last_line = _LastLine(stderr)
     framer = StdioFramer(_LONGEST_MESSAGE_BYTES, line_mode=True)
-    asking = _Asking(StdioTransport(output, input_, framer, SilentLogger(), reads_to_end=True))
+    probe = _ProbeClient(StdioTransport(output, input_, framer, SilentLogger(), reads_to_end=True))
     try:
         async with asyncio.timeout(within_seconds):
-            return await asking.seen()
+            return await probe.seen()
     except TimeoutError:
         text = Sentence(
-            "it did not answer {method} within {seconds} s", method=asking.method, seconds=f"{within_seconds:g}"
+            "it did not answer {method} within {seconds} s", method=probe.method, seconds=f"{within_seconds:g}"
         )
-        raise ProbeFailed(last_words.after(text)) from None
+        raise ProbeFailed(last_line.after(text)) from None
     except _Ended:
         code = await process.end()
         text = Sentence("it ended with exit code {code} before it answered", code=code)
-        raise ProbeFailed(last_words.after(text)) from None
+        raise ProbeFailed(last_line.after(text)) from None
     finally:
         await process.end()
-        await asking.drain()
+        await probe.drain()
         process.close()
 
 
@@ -68,7 +68,7 @@ class _Ended(Exception):
     """The server closed its output before it answered."""
 
 
-class _Asking:
+class _ProbeClient:
     """One request at a time. `method` is the one that is waiting for its reply."""
 
     def __init__(self, transport: StdioTransport) -> None:
@@ -92,7 +92,7 @@ class _Asking:
             params = {"cursor": page["nextCursor"]}
 
     async def drain(self) -> None:
-        """Let the reader reach the end before its descriptor is closed, unless something keeps it open."""
+        """Read to the end before the descriptor is closed, or give up if another process keeps it open."""
         with suppress(TimeoutError, TransportClosed):
             async with asyncio.timeout(_LAST_READ_SECONDS):
                 while await self._transport.receive() is not None:

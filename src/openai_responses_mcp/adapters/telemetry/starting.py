@@ -1,4 +1,4 @@
-"""Whether OpenTelemetry is on, and where traces and metrics go. Only its own variables decide.
+"""Whether OpenTelemetry is on, and where traces and metrics go. Only the OTEL_* variables decide.
 
 A signal is on if `OTEL_TRACES_EXPORTER` or `OTEL_METRICS_EXPORTER` names an exporter, or if neither is set and there is
 an address for OTLP. The OpenTelemetry SDK reads everything else (addresses, headers, sampling, names) by itself. If no
@@ -39,8 +39,8 @@ def telemetry_chosen(environ: Mapping[str, str]) -> TelemetryChoice:
         for name in names
         if name not in EXPORTERS
     ]
-    spoken = [word for signal in named if "otlp" in known[signal] for word in _other_protocols(signal, environ)]
-    return TelemetryChoice(known["TRACES"], known["METRICS"], (*unknown, *dict.fromkeys(spoken)))
+    protocols = [line for signal in named if "otlp" in known[signal] for line in _other_protocols(signal, environ)]
+    return TelemetryChoice(known["TRACES"], known["METRICS"], (*unknown, *dict.fromkeys(protocols)))
 
 
 def _named(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
@@ -52,11 +52,11 @@ def _named(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _other_protocols(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """OTLP always uses HTTP: gRPC would be one more large package."""
+    """Warnings about other protocols. OTLP always uses HTTP here: gRPC would need one more large package."""
     for name in (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         protocol = environ.get(name, "").strip()
         if protocol and protocol != _PROTOCOL:
-            yield f"{name}: {protocol} is not spoken here, only {_PROTOCOL}; the address has to be one for that"
+            yield f"{name}: {protocol} is not supported, only {_PROTOCOL}; give an address that accepts it"
 
 
 def maybe_telemetry(
@@ -72,7 +72,7 @@ def maybe_telemetry(
     except ImportError:
         logger.warning(f"OTEL_* variables ask for telemetry: install it with {install_line('otel')}")
     except Exception as exc:
-        # Whatever goes wrong in the SDK, questions are answered.
+        # An error in the SDK must not stop the server.
         logger.warning("telemetry could not be started", name=type(exc).__name__, msg=str(exc))
     return None
 

@@ -1,8 +1,8 @@
 """MCP servers behind the gate: their configuration, the rules for their tools, and calls.
 
-Everything that a server sends is data. Its list is checked as a whole before any of it is used, and each tool is pinned
-by a hash of its whole entry, which shows a definition that changed after it was approved. A failed call is retried only
-if the user listed the tool as repeatable.
+Nothing that a server sends is trusted. Its list is checked as a whole before any of it is used. Each tool is pinned by a
+hash of its whole entry, so that a change after the approval is noticed. A failed call is retried only if the user listed
+the tool as repeatable.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class McpServerConfig:
-    """A server: a `command` with its arguments, or the `url` of one. Headers and variables may hold secrets."""
+    """A server to start with a `command`, or to reach at a `url`. Headers and variables may hold secrets."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -80,12 +80,13 @@ class McpRules:
 class McpClient(Protocol):
     """A connection to one server, opened on first use and reopened after it broke.
 
-    Raises `AGENTS-E-MCP-UNREACHABLE` if it cannot connect and `AGENTS-E-MCP-SCHEMA` if the list cannot be read. A call fails with `AGENTS-E-MCP-EXEC`; its `reason` is `broken` when it is not known whether the tool ran, and
-    `rejected` when the server answered with an error.
+    Raises `AGENTS-E-MCP-UNREACHABLE` if it cannot connect and `AGENTS-E-MCP-SCHEMA` if the list cannot be read. A call
+    fails with `AGENTS-E-MCP-EXEC`. Its `reason` is `broken` if it is not known whether the tool ran, and `rejected` if
+    the server answered with an error.
     """
 
     async def list_tools(self) -> list[JsonObject]:
-        """The entries of `tools/list`, whole."""
+        """The complete entries of `tools/list`."""
         ...
 
     async def call_tool(self, name: str, args: JsonObject) -> object: ...
@@ -177,7 +178,7 @@ async def _listed(server_id: str, client: McpClient) -> list[McpCapability]:
 # ---------------------------------------------------------------------------------------------------------------------
 # How a user describes a server
 
-# Programs that start the program named after them.
+# Programs that start another one, which is named in their arguments.
 _LAUNCHERS = frozenset(
     {"npx", "uvx", "bunx", "pipx", "uv", "node", "deno", "docker", "python", "python3", "run", "tool"}
 )
@@ -185,7 +186,7 @@ _LAUNCHERS = frozenset(
 
 def config_from(server: object, name: str | None, timeout_ms: int) -> McpServerConfig:
     """From a command (a text or a list), a URL, or a mapping with `command`, `args`, `env`, `cwd` or `url`, `headers`."""
-    given = dict(server) if isinstance(server, Mapping) else _written(server)
+    given = dict(server) if isinstance(server, Mapping) else _parsed(server)
     unknown = sorted(set(given) - {"command", "args", "env", "cwd", "url", "headers", "name"})
     if unknown:
         known = "command, args, env, cwd, url, headers and name"
@@ -213,7 +214,7 @@ def checked_name(name: object) -> str:
     return name
 
 
-def _written(server: object) -> dict[str, JsonValue]:
+def _parsed(server: object) -> dict[str, JsonValue]:
     if isinstance(server, str) and urlsplit(server).scheme in ("http", "https"):
         return {"url": server}
     if isinstance(server, str):

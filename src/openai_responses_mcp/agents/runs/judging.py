@@ -28,7 +28,7 @@ class Judging:
         return self._gate.profile_name(self._context.policy_profile)
 
     def context_for(self, agent: object, over_budget: Sequence[Reason] = ()) -> GateContext:
-        """What the run and its first agent demand holds for every agent that takes over, next to its own demands."""
+        """The demands of the run and its first agent hold for every later agent too, together with its own."""
         rules, own = self._context.guardrails, guardrails_of(agent)
         demands = getattr(agent, "extensions", None)
         return GateContext(
@@ -57,7 +57,7 @@ class Judging:
     async def evaluate(
         self, agent: object, request: ToolCallRequest, over_budget: Sequence[Reason]
     ) -> tuple[GateDecision, AgentsError | None]:
-        """The decision, and the error to raise where it is a refusal."""
+        """The decision, and the error to raise if it is a refusal."""
         context = self.context_for(agent, over_budget)
         try:
             decision = await self._gate.evaluate(agent, request, context)
@@ -66,10 +66,10 @@ class Judging:
             return failed(risk, exc), exc
         if decision.decision == "deny":
             return decision, _denied(request, decision)
-        return await self._with_doubt(request, decision), None
+        return await self._noting_unchecked(request, decision), None
 
-    async def _with_doubt(self, request: ToolCallRequest, decision: GateDecision) -> GateDecision:
-        """The decision says so if the arguments go to an MCP server without having been checked here."""
+    async def _noting_unchecked(self, request: ToolCallRequest, decision: GateDecision) -> GateDecision:
+        """Adds a reason if the arguments go to an MCP server and could not be checked here."""
         tool = request.target_tool
         if tool is None or tool.kind != "mcp" or not tool.parameters:
             return decision
@@ -80,14 +80,14 @@ class Judging:
         return GateDecision.because(decision.decision, decision.risk_level, *decision.reasons, doubt)
 
     async def denial(self, call: PlannedCall) -> str | None:
-        """Why the current policy denies a call that was let through before a pause."""
+        """Why the current policy denies a call that was let through before a pause; None if it does not."""
         decision = await self._gate.denial(call.tool, call.args, self.profile_name)
         return decision.reason if decision else None
 
     async def offer(
         self, tool: ToolDescription, profile: str | None, call_id: str
     ) -> tuple[ToolCallRequest, GateDecision, AgentsError | None]:
-        """The same for a tool on the provider's side, as a whole. The profile is that of the agent that has it."""
+        """As `evaluate`, but once for a whole tool that the provider runs. `profile` is that of the tool's agent."""
         decision = await self._gate.offer(tool, profile)
         request = ToolCallRequest(tool.name, tool.kind, {}, run_id=self._run_id, tool_call_id=call_id)
         return request, decision, _denied(request, decision) if decision.decision == "deny" else None
