@@ -45,7 +45,7 @@ class PolicyReading:
 
 
 def parse_policy(path: str, text: str, patterns: Patterns) -> PolicyReading:
-    # YAML is loaded only where there is a file to read.
+    # Imported here, because without a policy file YAML is not needed.
     from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
 
     try:

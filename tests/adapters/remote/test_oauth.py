@@ -65,7 +65,7 @@ async def test_a_login_that_fails_says_why(tmp_path: Path) -> None:
         with pytest.raises(RemoteFault, match=r"Token exchange failed \(400\)"):
             await logged_in(authorization, tmp_path)
         authorization.issuer = "http://203.0.113.1"
-        with pytest.raises(RemoteFault, match=r"203\.0\.113\.1 would have to be reached without encryption"):
+        with pytest.raises(RemoteFault, match=r"the connection to 203\.0\.113\.1 would not be encrypted"):
             await logged_in(authorization, tmp_path)
         authorization.base += "/nowhere"
         with pytest.raises(RemoteFault, match="status 404: check the URL"):

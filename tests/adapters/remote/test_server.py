@@ -522,5 +522,5 @@ async def test_ending_does_not_wait_for_a_server_that_reads_nothing() -> None:
         scene.server.is_reading.clear()
         scene.send({"jsonrpc": "2.0", "method": "notifications/last"})
         await asyncio.wait_for(scene.transport.end(), WAIT_SECONDS)
-        assert "did not take the last messages in time" in scene.shown_lines[-1]
+        assert "did not accept the last messages in time" in scene.shown_lines[-1]
         scene.server.is_reading.set()

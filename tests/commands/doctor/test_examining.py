@@ -433,7 +433,7 @@ def test_the_settings_of_an_unknown_model_were_not_checked(patient: Patient, reh
     count_tokens(rehearsal, api_error(400, message="No such model"))
     _, lines = patient.examine(Flags(model="no-such-model"))
     assert lines["settings for answer"][1].startswith("neither effort nor verbosity, which no-such-model does not take")
-    assert "; not checked: The API does not take this request" in lines["settings for answer"][1]
+    assert "; not checked: The API rejected this request" in lines["settings for answer"][1]
 
 
 # The debug file

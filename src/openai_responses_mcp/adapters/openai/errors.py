@@ -165,7 +165,7 @@ _REFUSALS = {
         ": check the project's permissions and the model's availability",
     ),
     404: (Sentence("The API does not know this model or address (404)"), ": check model_profiles and openai.base_url"),
-    400: (Sentence("The API does not take this request (400)"), ": check the model and its settings"),
+    400: (Sentence("The API rejected this request (400)"), ": check the model and its settings"),
     413: (Sentence("The question is too long for the API (413)"), ": shorten it"),
 }
 

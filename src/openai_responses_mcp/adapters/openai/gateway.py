@@ -233,8 +233,8 @@ class OpenAIResponsesGateway(LLMGateway):
         if not (self._api_key.isascii() and self._api_key.isprintable()) or " " in self._api_key:
             raise KeyUnusable(
                 Sentence(
-                    "The API key in {variable} holds a space, a control character or a letter that no key has."
-                    " Copy it again.",
+                    "The API key in {variable} contains a space, a control character or another character"
+                    " that no key has. Copy it again.",
                     variable=self._api_key_variable,
                 )
             )

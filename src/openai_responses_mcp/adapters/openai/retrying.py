@@ -32,7 +32,7 @@ def growing_waits() -> Iterator[float]:
 
 
 class RetryingGateway(LLMGateway):
-    """Wraps another gateway. Once `is_ending` is set, no retry starts and no wait goes on."""
+    """Wraps another gateway. Once `is_ending` is set, no retry starts, and a wait for one ends at once."""
 
     def __init__(
         self, gateway: LLMGateway, clock: WallClock, logger: Logger, *, max_retries: int, is_ending: asyncio.Event

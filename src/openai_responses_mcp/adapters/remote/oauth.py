@@ -174,7 +174,7 @@ async def _answer(client: httpx2.AsyncClient, request: httpx2.Request, *, is_rea
     try:
         remote_address(str(request.url.copy_with(userinfo=b"", fragment=None)))
     except WrongAddress:
-        raise OAuthFlowError(f"{request.url.host} would have to be reached without encryption") from None
+        raise OAuthFlowError(f"the connection to {request.url.host} would not be encrypted") from None
     async with asyncio.timeout(_SECONDS_FOR_ANSWER * 2):
         response = await client.send(request, stream=True)
         body = b""

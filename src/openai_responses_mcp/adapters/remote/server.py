@@ -128,7 +128,7 @@ class RemoteServer(Transport, Channel):
                 while self._unsent_bytes:
                     await self._wait_for_change()
         except TimeoutError:
-            self._tell(f"{self._exchange.address.host} did not take the last messages in time")
+            self._tell(f"{self._exchange.address.host} did not accept the last messages in time")
         self.stop_listening()
         tasks = [task for task in self._tasks if not task.done()]
         for task in tasks:
@@ -222,7 +222,7 @@ class RemoteServer(Transport, Channel):
                 session = self._session
                 is_delivered = await self._deliver(body, headers, session)
         except TimeoutError:
-            self._tell(f"{self._exchange.address.host} did not take a notification in time")
+            self._tell(f"{self._exchange.address.host} did not accept a notification in time")
         except RemoteFault as fault:
             self._tell(f"a notification was not delivered: {fault}")
         else:
