@@ -29,7 +29,7 @@ from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.calls import GuardedServer, ToolKind
 from openai_responses_mcp.gate.clock import Clock, Presence, PresenceKind, PresenceStore, later
 from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
+from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, PolicyStore, profile_name
 from openai_responses_mcp.gate.stores import (
     CallStart,
     KnownTool,

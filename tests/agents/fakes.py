@@ -15,7 +15,7 @@ from openai_responses_mcp.gate.calls import (
 )
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import Judge
 
 WAIT_SECONDS = 30.0  # long enough for a run of the SDK, or a process

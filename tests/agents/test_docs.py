@@ -11,7 +11,7 @@ import pytest
 from openai_responses_mcp.agents import configure
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.gate.errors import CODES
-from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()

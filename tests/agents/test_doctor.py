@@ -17,7 +17,7 @@ from openai_responses_mcp.agents.providers.settings import ModelList
 from openai_responses_mcp.gate.audit.records import LogVerification
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPolicyStore
 from tests.agents.fakes import within

@@ -11,7 +11,7 @@ from openai_responses_mcp.agents.runner import run
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import SafetyAgent
 from tests.agents.fakes import DENY, FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene

@@ -12,7 +12,7 @@ from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolD
 from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
-from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import Decision, Reason, Voice
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate, failed

@@ -8,8 +8,7 @@ import pytest
 
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.deciding import decide
-from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile
-from openai_responses_mcp.gate.policy.rules import Budget, RuleDecision
+from openai_responses_mcp.gate.policy.rules import PROFILES, Budget, PolicyProfile, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate

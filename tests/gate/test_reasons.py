@@ -16,7 +16,7 @@ from openai_responses_mcp.gate.audit.records import ExecutionLog, hash_of, linke
 from openai_responses_mcp.gate.audit.verifying import verification
 from openai_responses_mcp.gate.call_table import RunRecords
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolCallRequest, ToolDescription
-from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.reasons import (
     DEFINITION_CHANGED,
     Decision,

@@ -11,7 +11,7 @@ from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.errors import StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate

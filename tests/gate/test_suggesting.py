@@ -12,7 +12,7 @@ from openai_responses_mcp.adapters.policy_file import LinearPatterns, parse_poli
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.policy.checking import looser_rules_first, rules_that_never_apply
-from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.replaying import decided_otherwise, recorded_calls

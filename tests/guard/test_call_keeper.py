@@ -12,8 +12,7 @@ from openai_responses_mcp.gate.audit.verifying import contradictions
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.clock import LEASE_SECONDS, Presence, timestamp
 from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.policy.rules import Budget, OneOf, Policy, Rule, When
+from openai_responses_mcp.gate.policy.rules import Budget, OneOf, Policy, PolicyProfile, Rule, When
 from openai_responses_mcp.guard import definitions, questions
 from openai_responses_mcp.guard.questions import ContinuedCalls, Underway
 from tests.agents.fakes import within

@@ -103,9 +103,12 @@ MODULES = {
     "policy.argument_names": Module(GATE / "policy/argument_names.py", (f"{_POLICY}argument_names.py",)),
     "policy.checking": Module(GATE / "policy/checking.py", (f"{_POLICY}checking.py",)),
     "policy.fitting": Module(GATE / "policy/fitting.py", (f"{_POLICY}fitting.py", f"{_POLICY}reading.py")),
-    "policy.profiles": Module(GATE / "policy/profiles.py", (f"{_POLICY}profiles.py", f"{_GATE}gate.py")),
     "policy.rules": Module(
-        GATE / "policy/rules.py", (f"{_POLICY}reading.py", f"{_GATE}policy_voice.py", f"{_POLICY}checking.py")
+        GATE / "policy/rules.py",
+        (
+            *(f"{_POLICY}{name}.py" for name in ("profiles", "reading", "checking")),
+            *(f"{_GATE}{name}.py" for name in ("gate", "policy_voice")),
+        ),
     ),
     "policy.reading": Module(GATE / "policy/reading.py", (f"{_POLICY}reading.py",)),
     "gate.suggesting": Module(GATE / "suggesting.py", (f"{_GATE}suggesting.py",)),

@@ -83,8 +83,8 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.gate.errors import AgentsError as AgentsError
     from openai_responses_mcp.gate.guardrails import AgentGuardrails as AgentGuardrails
     from openai_responses_mcp.gate.guardrails import create_guardrails_template as create_guardrails_template
-    from openai_responses_mcp.gate.policy.profiles import PolicyProfile as PolicyProfile
-    from openai_responses_mcp.gate.policy.profiles import PolicyStore as PolicyStore
+    from openai_responses_mcp.gate.policy.rules import PolicyProfile as PolicyProfile
+    from openai_responses_mcp.gate.policy.rules import PolicyStore as PolicyStore
     from openai_responses_mcp.gate.safety_gate import SafetyAgent as SafetyAgent
     from openai_responses_mcp.gate.safety_gate import SafetyGate as SafetyGate
     from openai_responses_mcp.gate.stores import RunStateStore as RunStateStore
@@ -123,7 +123,7 @@ _PLACES = {
     "gate.definitions": "DefinitionPins",
     "gate.errors": "AgentsError",
     "gate.guardrails": "AgentGuardrails create_guardrails_template",
-    "gate.policy.profiles": "PolicyProfile PolicyStore",
+    "gate.policy.rules": "PolicyProfile PolicyStore",
     "gate.safety_gate": "SafetyAgent SafetyGate",
     "gate.stores": "RunStateStore",
 }

@@ -41,7 +41,7 @@ from openai_responses_mcp.gate.calls import GateDecision
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PolicyStore
+from openai_responses_mcp.gate.policy.rules import PolicyStore
 from openai_responses_mcp.gate.safety_gate import Judge, SafetyAgent, SafetyGate
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking

@@ -17,7 +17,7 @@ from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.gate.audit.records import LogVerification
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PROFILES, PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.policy.rules import DEFAULT_PROFILE, PROFILES, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 McpListing = tuple[str, Callable[[], Awaitable[Sized]]]

@@ -24,7 +24,7 @@ from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.policy.rules import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.stores import RunStatus
 
 

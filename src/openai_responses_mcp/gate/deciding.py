@@ -21,8 +21,7 @@ from fnmatch import fnmatchcase
 
 from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.policy.rules import RuleDecision
+from openai_responses_mcp.gate.policy.rules import PolicyProfile, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import Decision, Reason
 

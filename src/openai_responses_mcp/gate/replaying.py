@@ -16,7 +16,7 @@ from openai_responses_mcp.gate.calls import GateDecision, ToolDescription, ToolK
 from openai_responses_mcp.gate.deciding import STRICTNESS, decide
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, value_at
 from openai_responses_mcp.gate.policy.fitting import RuledCall, place_of
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.policy.rules import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling, ruling_by
 from openai_responses_mcp.gate.reasons import OF_POLICY, Decision, Reason, in_old_words
 

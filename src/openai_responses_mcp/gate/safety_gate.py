@@ -23,8 +23,7 @@ from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import FAILURES, NO_GUARDRAILS, AgentGuardrails, is_cancellation
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.policy.argument_names import unclear_name
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
-from openai_responses_mcp.gate.policy.rules import Budget, Policy
+from openai_responses_mcp.gate.policy.rules import Budget, Policy, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason, Voice
 from openai_responses_mcp.gate.schema.checking import SchemaChecker

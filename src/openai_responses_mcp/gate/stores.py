@@ -16,7 +16,7 @@ from openai_responses_mcp.gate.budgets import BudgetStore, Spending
 from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.clock import Clock, PresenceStore
 from openai_responses_mcp.gate.definitions import DefinitionPins
-from openai_responses_mcp.gate.policy.profiles import PolicyStore
+from openai_responses_mcp.gate.policy.rules import PolicyStore
 
 RunStatus = Literal["running", "paused", "resuming", "done", "denied", "failed"]
 

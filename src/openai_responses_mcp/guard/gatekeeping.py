@@ -19,7 +19,7 @@ from openai_responses_mcp.gate.budgets import SessionBudget
 from openai_responses_mcp.gate.call_table import RunRecords
 from openai_responses_mcp.gate.calls import BudgetQuestion, GateDecision, PlannedCall, ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate, failed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker

@@ -26,8 +26,7 @@ from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.budgets import SessionBudget, limits_of
 from openai_responses_mcp.gate.calls import GUARD_RUN
 from openai_responses_mcp.gate.clock import Presence, present, stay, timestamp
-from openai_responses_mcp.gate.policy.profiles import RecentProfiles
-from openai_responses_mcp.gate.policy.rules import Policy
+from openai_responses_mcp.gate.policy.rules import Policy, RecentProfiles
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.reasons import notice, shown
 from openai_responses_mcp.gate.safety_gate import SafetyGate

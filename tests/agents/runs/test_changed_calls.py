@@ -9,7 +9,7 @@ from pydantic import Field
 from openai_responses_mcp.agents import tool
 from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import SafetyAgent
 from tests.agents.fakes import ASK, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene

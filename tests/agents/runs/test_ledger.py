@@ -23,7 +23,7 @@ from openai_responses_mcp.gate.calls import (
 )
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeClock, FakeJudge, code_of

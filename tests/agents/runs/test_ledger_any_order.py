@@ -20,7 +20,7 @@ from openai_responses_mcp.gate.audit.records import first_break
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.calls import Turn as PausedTurn
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.safety_gate import Judge
 from tests.agents.fake_stores import FakeExecutionLogStore

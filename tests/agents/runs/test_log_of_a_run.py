@@ -8,7 +8,7 @@ import pytest
 from openai_responses_mcp.agents.runs.models import RunOptions
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import BreakableLogStore, FakeClock, FakeJudge, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene

@@ -17,7 +17,7 @@ from openai_responses_mcp.agents import (
 from openai_responses_mcp.agents.composition import load_skills, to_introspection_tools, to_tools
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.schema.documents import MOST_PARTS
 from tests.agents.fakes import FakeJudge, last_result, within
 from tests.agents.skills.places import GOOD, write_skill

@@ -8,7 +8,7 @@ import pytest
 from openai_responses_mcp.agents.sdk.model_safety_agent import ModelSafetyAgent
 from openai_responses_mcp.agents.testing import ScriptedModel
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
-from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.reasons import Decision
 from openai_responses_mcp.gate.safety_gate import Judge, SafetyAgent
 from tests.agents.fakes import FakeJudge, within

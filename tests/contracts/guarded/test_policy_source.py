@@ -6,8 +6,7 @@ from typing import Protocol
 import pytest
 
 from openai_responses_mcp.adapters.policy_file import PolicyFile
-from openai_responses_mcp.gate.policy.profiles import ProfileName
-from openai_responses_mcp.gate.policy.rules import Policy, PolicySource
+from openai_responses_mcp.gate.policy.rules import Policy, PolicySource, ProfileName
 from tests.agents.fake_policy import FakePatterns, FakePolicySource
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.stores import Stores
 
 

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.profiles import (
+from openai_responses_mcp.gate.policy.rules import (
     KEPT_SECONDS,
     PROFILES,
+    Policy,
     PolicyProfile,
     RecentProfiles,
     profile_name,
     stricter,
 )
-from openai_responses_mcp.gate.policy.rules import Policy
 from tests.agents.fake_stores import FakePolicyStore
 
 

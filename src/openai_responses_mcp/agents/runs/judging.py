@@ -11,7 +11,7 @@ from openai_responses_mcp.gate.calls import (
 )
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import guardrails_of
-from openai_responses_mcp.gate.policy.profiles import stricter
+from openai_responses_mcp.gate.policy.rules import stricter
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate, failed
 

@@ -8,7 +8,7 @@ from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import ToolCallResult
 from openai_responses_mcp.gate.errors import LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.policy.profiles import ProfileName, profile_name, stricter
+from openai_responses_mcp.gate.policy.rules import ProfileName, profile_name, stricter
 from openai_responses_mcp.gate.stores import RunStatus
 
 

@@ -14,7 +14,7 @@ from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError, is_text
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import DEFAULT_TIMEOUT_SECONDS, Judge, SafetyAgent, verdict_from
 from openai_responses_mcp.gate.secrets.masking import Masking
 

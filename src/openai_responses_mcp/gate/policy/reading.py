@@ -11,7 +11,6 @@ from openai_responses_mcp.gate.calls import is_risk_level
 from openai_responses_mcp.gate.errors import LONGEST_TEXT, AgentsError
 from openai_responses_mcp.gate.json_values import is_number
 from openai_responses_mcp.gate.policy.fitting import glob_from, steps_of
-from openai_responses_mcp.gate.policy.profiles import PolicyProfile, ProfileName
 from openai_responses_mcp.gate.policy.rules import (
     AskedAt,
     AtMost,
@@ -28,6 +27,8 @@ from openai_responses_mcp.gate.policy.rules import (
     OneOf,
     PathGlob,
     Policy,
+    PolicyProfile,
+    ProfileName,
     ResultLimits,
     Rule,
     RuleDecision,

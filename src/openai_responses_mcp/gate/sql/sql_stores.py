@@ -34,7 +34,7 @@ from openai_responses_mcp.gate.clock import (
 )
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
+from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, PolicyStore, profile_name
 from openai_responses_mcp.gate.sql.log_files import HeadFile
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook, SqlDecisionNews
 from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, SqlDatabase, row_of
