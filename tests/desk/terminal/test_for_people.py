@@ -24,9 +24,9 @@ import openai_responses_mcp
 from openai_responses_mcp.desk.calls import DecidedBy
 from openai_responses_mcp.desk.terminal.approvals import STATUS
 from openai_responses_mcp.desk.terminal.command_line import main
+from openai_responses_mcp.desk.terminal.console import UNITS, Paper, call_shown, span
 from openai_responses_mcp.desk.terminal.log import OUTCOMES
 from openai_responses_mcp.desk.terminal.policy import WAS, WOULD
-from openai_responses_mcp.desk.terminal.text import UNITS, Paper, call_shown, span
 from openai_responses_mcp.desk.words import IN_JAPANESE, Words
 from openai_responses_mcp.domain.texts import language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
-from openai_responses_mcp.desk.terminal.text import (
+from openai_responses_mcp.desk.terminal.console import (
     GAP,
+    PROGRAM,
+    Console,
     beginning,
     call_shown,
     local,

@@ -8,8 +8,7 @@ from dataclasses import asdict
 
 from openai_responses_mcp.desk.calls import LoggedCall, calls_in, reason_of
 from openai_responses_mcp.desk.terminal.approvals import listed, on_one_line, waiting_records
-from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
-from openai_responses_mcp.desk.terminal.text import GAP, beginning, local, name_shown
+from openai_responses_mcp.desk.terminal.console import GAP, PROGRAM, Console, beginning, local, name_shown
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification

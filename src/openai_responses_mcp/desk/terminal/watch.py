@@ -25,9 +25,8 @@ from openai_responses_mcp.desk.terminal.approvals import (
     standing_lines,
     waiting_records,
 )
-from openai_responses_mcp.desk.terminal.console import Console
+from openai_responses_mcp.desk.terminal.console import Console, call_shown
 from openai_responses_mcp.desk.terminal.parsing import json_arguments
-from openai_responses_mcp.desk.terminal.text import call_shown
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
