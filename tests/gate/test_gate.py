@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription, ToolKind
-from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
 from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import Decision, Reason, Voice
-from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate, failed
+from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate, decide, failed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
-from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.policy.rules import PROFILES, Budget, PolicyProfile, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason
-from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate, decide
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPolicyStore
 from tests.agents.fake_policy import FakePaths, FakePolicySource

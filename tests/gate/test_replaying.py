@@ -7,12 +7,12 @@ import pytest
 
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
-from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.policy.fitting import Fit
 from openai_responses_mcp.gate.policy.rules import PROFILES, Policy, PolicyProfile
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, ruling_by
 from openai_responses_mcp.gate.reasons import Decision
 from openai_responses_mcp.gate.replaying import decided_otherwise, is_masked, recorded_calls, replay
+from openai_responses_mcp.gate.safety_gate import decide
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.gate.policy.reading import a_policy

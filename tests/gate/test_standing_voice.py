@@ -9,12 +9,11 @@ from openai_responses_mcp.gate.approvals.models import StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
-from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.errors import StoreUnavailable
 from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason
-from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate, decide
 from openai_responses_mcp.gate.secrets.masking import Masking
 from tests.agents.fake_stores import FakePolicyStore, FakeStandingStore, fake_stores
 from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of

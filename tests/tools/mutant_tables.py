@@ -54,7 +54,6 @@ MODULES = {
     "framer": Module(PACKAGE / "adapters/stdio/framing.py", ("tests/adapters/stdio/test_framing.py",), 8),
     "gate.budgets": Module(GATE / "budgets.py", (f"{_GATE}budgets.py", f"{_GUARD}call_keeper.py")),
     "runs.judging": Module(PACKAGE / "agents/runs/judging.py", _RUN_GUARD),
-    "gate.deciding": Module(GATE / "deciding.py", _VOICES),
     "gate.safety_gate": Module(GATE / "safety_gate.py", _VOICES),
     "gate.replaying": Module(GATE / "replaying.py", (f"{_GATE}replaying.py",)),
     "gate.calls": Module(
@@ -363,7 +362,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ("framer", 'end -= self._buffer.endswith(b"\\n", 0, end)', "0 to 1"): "no line begins with its end",
     ("framer", 'end -= self._buffer.endswith(b"\\r", 0, end)', "0 to 1"): "no line begins with its end",
     (
-        "gate.deciding",
+        "gate.safety_gate",
         'STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}',
         "2 to 3",
     ): "the same order",

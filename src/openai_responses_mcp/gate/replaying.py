@@ -13,12 +13,12 @@ from typing import cast, get_args
 from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import GateDecision, ToolDescription, ToolKind
-from openai_responses_mcp.gate.deciding import STRICTNESS, decide
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, value_at
 from openai_responses_mcp.gate.policy.fitting import RuledCall, place_of
 from openai_responses_mcp.gate.policy.rules import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling, ruling_by
 from openai_responses_mcp.gate.reasons import OF_POLICY, Decision, Reason, in_old_words
+from openai_responses_mcp.gate.safety_gate import STRICTNESS, decide
 
 _LABEL = re.compile(r"‹[^‹›]*›")
 _OFFER = "hosted:"

@@ -4,7 +4,7 @@ One is made from a request that a person approves, and holds for that tool with 
 session, or until it is revoked; for any arguments, or for exactly those of the request. A session is the run for agents
 and the guard process for the guard; in both it is the `run_id` of their requests and of their records in the log.
 
-A standing approval is one voice in the gate (`gate.deciding`): it answers for a human where the profile's limits, a
+A standing approval is one voice in the gate (`gate.safety_gate`): it answers for a human where the profile's limits, a
 rule's `ask` or the tool's own demand asks. It never answers for a changed definition, a scope, the judge, the caller or
 a budget. When the tool's definition changes, it ends.
 
