@@ -21,7 +21,7 @@ from typing import Any, get_args
 import pytest
 
 import openai_responses_mcp
-from openai_responses_mcp.desk.calls import DecidedBy
+from openai_responses_mcp.desk.page.messages import DecidedBy
 from openai_responses_mcp.desk.terminal.approvals import STATUS
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.console import UNITS, Paper, call_shown, span

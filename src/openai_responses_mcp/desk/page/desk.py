@@ -7,11 +7,11 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from openai_responses_mcp.desk.calls import calls_in
 from openai_responses_mcp.desk.page.messages import (
     Choice,
     View,
     call_view,
+    calls_in,
     error_view,
     request_view,
     standing_view,

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from openai_responses_mcp.desk.calls import LoggedCall, calls_in, reason_of
+from openai_responses_mcp.desk.page.messages import LoggedCall, calls_in, reason_of
 from openai_responses_mcp.desk.terminal.approvals import listed, on_one_line, waiting_records
 from openai_responses_mcp.desk.terminal.console import GAP, PROGRAM, Console, beginning, local, name_shown
 from openai_responses_mcp.desk.words import Words
