@@ -13,10 +13,9 @@ from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
-from openai_responses_mcp.agents.asking import TerminalApprover
 from openai_responses_mcp.agents.doctor import Diagnosis
 from openai_responses_mcp.agents.providers.settings import ModelList, ProviderName, chosen_provider, settings_from
-from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
+from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts, TerminalApprover
 from openai_responses_mcp.agents.runs.book import PausedRuns, RunBook
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
 from openai_responses_mcp.agents.runs.resuming import ResumeRun

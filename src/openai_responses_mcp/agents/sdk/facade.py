@@ -12,8 +12,7 @@ from agents import AgentUpdatedStreamEvent, TContext
 from agents.mcp import MCPServer
 from agents.run import DEFAULT_MAX_TURNS
 
-from openai_responses_mcp.agents.asking import question, read_line, show
-from openai_responses_mcp.agents.runner import AgentRunner, configured_runner
+from openai_responses_mcp.agents.runner import AgentRunner, configured_runner, question, read_line, show
 from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult
 from openai_responses_mcp.agents.sdk.streamed_runs import StreamedRun
 from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
