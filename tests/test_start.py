@@ -55,7 +55,7 @@ def test_the_logger_debugs_as_configured(tmp_path: Path) -> None:
     assert time.endswith("+09:00")
 
 
-def test_what_the_sdk_logs_goes_through_our_logger(tmp_path: Path) -> None:
+def test_logs_of_the_sdk_go_through_our_logger(tmp_path: Path) -> None:
     file = tmp_path / "debug.log"
     basis = basis_of(configuration(tmp_path, {"DEBUG": str(file)}), {"OPENAI_API_KEY": KEY})
     basis.load_container()

@@ -97,7 +97,7 @@ async def test_all_is_well() -> None:
         ({"AGENTS_MODEL_PROVIDER": "ollama"}, ModelList([], "none", "timeout", "x"), "FAIL  model: none is chosen; set AGENTS_OLLAMA_MODEL"),
     ],
 )  # fmt: skip
-async def test_what_is_wrong_with_a_provider_says_what_to_do(
+async def test_a_problem_with_a_provider_says_what_to_do(
     environ: dict[str, str], models: ModelList, expected: str
 ) -> None:
     assert any(expected in line for line in await lines(diagnosis(environ, models).doctor()))
@@ -114,7 +114,7 @@ async def test_what_is_wrong_with_a_provider_says_what_to_do(
         (RuntimeError("key=secret"), "does not list its tools; connect it"),
     ],
 )
-async def test_what_is_wrong_with_a_server_says_what_to_do(outcome: Exception, expected: str) -> None:
+async def test_a_problem_with_a_server_says_what_to_do(outcome: Exception, expected: str) -> None:
     report = await within(diagnosis().doctor(servers=[listing("notes", outcome)]))
     assert not report.is_healthy
     assert f"FAIL  MCP server notes: {expected}" in str(report)
@@ -128,13 +128,13 @@ async def test_what_is_wrong_with_a_server_says_what_to_do(outcome: Exception, e
         (LogVerification(True, 7, uncovered="a cut tail"), "warn", "not covered: a cut tail"),
     ],
 )
-async def test_what_is_wrong_with_the_store_says_what_to_do(outcome: Any, level: str, expected: str) -> None:
+async def test_a_problem_with_the_store_says_what_to_do(outcome: Any, level: str, expected: str) -> None:
     (line,) = [line for line in await lines(diagnosis(verify_log=verifying(outcome)).doctor()) if " store: " in line]
     assert line.startswith(level)
     assert expected in line
 
 
-async def test_what_is_wrong_with_skills_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_problem_with_skills_says_what_to_do(tmp_path: Path) -> None:
     report = await within(diagnosis().doctor(skills=[str(tmp_path), str(BAD), str(tmp_path / "nowhere")]))
     found = str(report)
     assert f"warn  skills: 0 in {tmp_path}; put folders" in found

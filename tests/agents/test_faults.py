@@ -385,7 +385,7 @@ async def test_a_database_that_is_not_there_is_named() -> None:
 # 47, 48: a log that was tampered with, and decisions that cannot be recorded
 
 
-async def test_what_was_tampered_with_stays_a_finding_through_ordinary_runs(sqlite_url: str) -> None:
+async def test_tampering_stays_a_finding_through_later_runs(sqlite_url: str) -> None:
     await Scene(PAY, store=sqlite_url).paused()
     tampered(sqlite_url, "DELETE FROM agents_log")
     for _ in range(2):

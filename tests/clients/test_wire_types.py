@@ -28,7 +28,7 @@ def test_neither_era_locks_the_other_out() -> None:
     assert all("result" in message for sender, message in turns if sender == "server")
 
 
-def test_what_is_unknown_is_answered_at_once() -> None:
+def test_an_unknown_method_is_answered_at_once() -> None:
     """Clients take silence for an answer, after 3 to 15 seconds."""
 
     def act(talk: Talk) -> None:
@@ -44,7 +44,7 @@ def test_what_is_unknown_is_answered_at_once() -> None:
 @pytest.mark.parametrize(
     "mode", ["auto", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("legacy", "2026-07-28"))]
 )
-async def test_what_the_sdk_and_the_server_say_fits_the_wire_types(tmp_path: Path, mode: str) -> None:
+async def test_messages_of_the_sdk_and_the_server_fit_the_wire_types(tmp_path: Path, mode: str) -> None:
     async with Client(recorded(tmp_path), mode=mode, read_timeout_seconds=WAIT_SECONDS) as client:
         await client.list_tools()
         await cancel_in_flight(client)

@@ -105,7 +105,7 @@ def test_an_answer_that_the_output_cannot_spell_is_written_as_far_as_it_goes(env
     assert b"HTTP 404 ???" in done.stdout
 
 
-def test_what_is_logged_stays_apart_from_the_answer(environ: dict[str, str], tmp_path: Path) -> None:
+def test_the_log_goes_to_stderr_and_the_answer_to_stdout(environ: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "debug.log"
     done = run(environ, "--ask", "Why?", "--debug", str(path))
     assert done.returncode == 0

@@ -51,7 +51,7 @@ def test_a_place_that_cannot_be_written_is_named(
     assert "cannot be written (" in capfd.readouterr().err
 
 
-def test_what_is_commented_out_shows_the_defaults(environ: dict[str, str], tmp_path: Path) -> None:
+def test_commented_out_settings_show_the_defaults(environ: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     file.write_text(UNCOMMENTED, "utf-8")
     settings = load(Flags(config=str(file)), environ).settings

@@ -53,7 +53,7 @@ def test_a_file_that_holds_something_else_is_no_memory(environ: dict[str, str], 
     assert memory.maybe_recall() is None
 
 
-def test_what_a_killed_process_of_the_same_number_left_is_overwritten(environ: dict[str, str]) -> None:
+def test_a_temporary_file_of_a_killed_process_with_the_same_id_is_overwritten(environ: dict[str, str]) -> None:
     memory = LastAnswer(environ, rehearses=False, platform="linux")
     os.makedirs(os.path.dirname(memory.path))
     Path(f"{memory.path}.{os.getpid()}").write_text("half of something longer")

@@ -60,7 +60,7 @@ def test_the_line_has_a_spinner_the_seconds_and_what_happens() -> None:
     assert scene.drawn() == ["⠹ 12 s · thinking  [2J"]
 
 
-def test_what_is_searched_for_stays_long_enough_to_be_read() -> None:
+def test_a_search_query_stays_on_screen_long_enough_to_be_read() -> None:
     scene = Scene()
     scene.tell('searching for "東京"')
     scene.tell("thinking")

@@ -104,7 +104,7 @@ class FakeTerminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("length", "is_rendered"), [(100, True), (MOST_RENDERED, False)])
-def test_what_would_take_too_long_to_render_is_shown_as_it_is(
+def test_a_text_too_long_to_render_is_shown_as_it_is(
     monkeypatch: pytest.MonkeyPatch, length: int, is_rendered: bool
 ) -> None:
     terminal = FakeTerminal()

@@ -36,7 +36,7 @@ def test_templates_that_are_chosen_from_tables_are_translated() -> None:
 
 @pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 413, 418, 429, 500])
 @pytest.mark.parametrize("error", [{}, {"code": "insufficient_quota"}, {"param": "previous_response_id"}])
-def test_what_the_api_refuses_is_translated_as_a_whole(status: int, error: dict[str, str]) -> None:
+def test_every_refusal_of_the_api_is_fully_translated(status: int, error: dict[str, str]) -> None:
     reply = httpx2.Response(status, json={"error": error}, request=httpx2.Request("POST", "https://a.org"))
     refused = refusal(openai.APIStatusError("", response=reply, body=None), clock_in("Asia/Tokyo").now)
     assert templates_in(refused.sentence) - set(IN_JAPANESE) == set()

@@ -23,7 +23,7 @@ server: {hand_over_after_s: null, tools: [iris]}
 
 
 @pytest.mark.parametrize("text", ["", FULL, "model_profiles: {answer: null}", "request: {store: false}"])
-def test_what_is_shown_is_shown_again(configured: Load, text: str) -> None:
+def test_a_shown_configuration_can_be_loaded_and_shown_again(configured: Load, text: str) -> None:
     shown = show(configured(text), {})
     for given in (shown, shown["effective"]):
         again = configured(json.dumps(given))
@@ -65,7 +65,7 @@ def test_a_problem_in_it_is_reported_with_its_line(problems: Problems) -> None:
     ]
 
 
-def test_what_was_masked_has_to_be_written_out_again(problems: Problems, configured: Load) -> None:
+def test_a_masked_value_in_a_configuration_is_a_problem(problems: Problems, configured: Load) -> None:
     configuration = configured("openai: {base_url: 'https://u:secret-word@gateway.example/v1'}")
     text = json.dumps(show(configuration, {}), indent=1)
     [problem] = problems(text)

@@ -78,7 +78,7 @@ def test_a_failure_that_is_answered_is_seen(leg: Leg, failure: CallFailure) -> N
 
 
 @pytest.mark.parametrize(("error", "kind"), [(ValueError("x"), "ValueError"), (asyncio.CancelledError(), "cancelled")])
-def test_what_is_raised_is_seen_and_passes_through(leg: Leg, error: BaseException, kind: str) -> None:
+def test_an_exception_is_observed_and_passes_through(leg: Leg, error: BaseException, kind: str) -> None:
     with pytest.raises(type(error)) as raised, leg.observer.observed(call()):
         raise error
     assert raised.value is error

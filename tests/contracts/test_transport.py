@@ -191,7 +191,7 @@ async def test_a_message_that_comes_later_is_waited_for(client: Client) -> None:
     assert await soon(receiving) == b"{}"
 
 
-async def test_what_is_no_message_is_a_fault_in_its_place(framed_client: Client) -> None:
+async def test_garbage_between_messages_is_a_fault_in_their_order(framed_client: Client) -> None:
     client = framed_client
     client.write(b"[1]")
     client.write_garbage()
@@ -217,7 +217,7 @@ async def test_receiving_can_be_cancelled_and_loses_nothing(client: Client) -> N
     assert await body(client) == b"{}"
 
 
-async def test_what_is_sent_arrives_whole_and_in_order(client: Client) -> None:
+async def test_messages_arrive_whole_and_in_order(client: Client) -> None:
     messages = [b'{"id":%d}' % number for number in range(100)]
     for message in messages:
         client.transport.send(message)

@@ -94,6 +94,6 @@ def test_every_page_begins_with_its_title() -> None:
     assert [by_name(page) for page in ALL if [one.level for one in headings(read(page))].count(1) != 1] == []
 
 
-def test_what_belongs_to_a_numbered_point_is_indented_by_four() -> None:
+def test_code_blocks_in_numbered_lists_are_indented_by_four() -> None:
     """By three the site ends the list, and every point is number one."""
     assert [by_name(page) for page in pages() if re.search(r"^ {1,3}```", read(page), re.MULTILINE)] == []

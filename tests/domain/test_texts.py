@@ -46,7 +46,7 @@ def test_a_text_without_harm_in_it_is_left_as_it_is(text: str) -> None:
         ("line\r\nline", "line\nline", "line\nline"),
     ],
 )
-def test_what_would_steer_a_terminal_is_shown_there_and_left_out_elsewhere(text: str, seen: str, kept: str) -> None:
+def test_control_characters_are_shown_in_a_terminal_and_dropped_elsewhere(text: str, seen: str, kept: str) -> None:
     assert visible(text) == seen
     assert harmless(text) == kept
 
@@ -68,7 +68,7 @@ def test_one_character_that_does_harm_is_enough_to_be_replaced(harm: str) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "plain", "line\nline", "東京\u3000大阪、ﾃｽﾄ", "é e\u0301 ‹x› 😀", "a\\b"])
-def test_what_can_be_seen_is_shown_to_who_decides_as_it_is(text: str) -> None:
+def test_visible_characters_are_shown_to_the_approver_unchanged(text: str) -> None:
     assert revealed(text) == text
 
 
@@ -85,7 +85,7 @@ def test_what_can_be_seen_is_shown_to_who_decides_as_it_is(text: str) -> None:
         ("a\ud83d b\ue000", "a\\ud83d b\\ue000"),
     ],
 )
-def test_what_cannot_be_seen_is_shown_to_who_decides_as_an_escape(text: str, seen: str) -> None:
+def test_invisible_characters_are_shown_to_the_approver_as_escapes(text: str, seen: str) -> None:
     assert revealed(text) == seen
     written = revealed_json(json.dumps(text, ensure_ascii=False))
     assert written.isprintable()

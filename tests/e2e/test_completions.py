@@ -68,7 +68,7 @@ def test_every_shell_gets_every_option(shell: str) -> None:
     assert all(word in text for area, verbs in AGENTS.items() for word in (area, *verbs))
 
 
-def test_what_is_offered_behind_agents_is_what_there_is() -> None:
+def test_completions_after_agents_match_the_help() -> None:
     help_of: dict[tuple[str, ...], Iterable[str]] = {
         (): AGENTS,
         **{(area,): verbs for area, verbs in AGENTS.items() if verbs},

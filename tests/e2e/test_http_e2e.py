@@ -481,7 +481,7 @@ async def test_an_access_token_that_expires_ends_the_stream_but_not_the_call(
     ],
     ids=["content type", "accept", "size", "no JSON", "batch"],
 )
-async def test_what_is_no_message_is_refused_with_the_right_status(
+async def test_a_body_that_is_no_message_is_refused_with_the_right_status(
     server: HttpProcess, http: httpx2.AsyncClient, headers: dict[str, str], body: bytes, status: int
 ) -> None:
     reply = await http.post(server.url, content=body, headers={**BOTH, **headers})
@@ -586,7 +586,7 @@ async def _until_refused(http: httpx2.AsyncClient, server: HttpProcess) -> httpx
                 return reply
 
 
-async def test_what_takes_longer_than_the_drain_is_ended(rehearsal: StandInThread, tmp_path: Path) -> None:
+async def test_a_call_that_outlasts_the_drain_is_cancelled(rehearsal: StandInThread, tmp_path: Path) -> None:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
     with closing(HttpProcess(environ, "--drain", "0.2")) as server:
         async with begun(server, call(1, SLOW, progressToken="t")) as lines:

@@ -304,7 +304,7 @@ import {library}
 """
 
 
-def test_what_a_library_prints_never_reaches_the_wire(start: Start, tmp_path: Path) -> None:
+def test_output_of_a_library_never_reaches_the_wire(start: Start, tmp_path: Path) -> None:
     (tmp_path / "backoff.py").write_text(stray("backoff"))
     server = start(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     assert answer_in(server.ask("Why?"))["used_search"] is False

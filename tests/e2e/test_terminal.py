@@ -410,7 +410,7 @@ def test_waiting_for_a_silent_pipe_is_shown(start: Callable[..., Screen]) -> Non
     assert "材料" in answer
 
 
-def test_what_is_logged_is_not_drawn_over(start: Callable[..., Screen]) -> None:
+def test_progress_never_overwrites_log_lines(start: Callable[..., Screen]) -> None:
     screen = start("--ask", "Why?", "--debug")
     assert screen.finish()[0] == 0
     assert "request summary" in screen.shown

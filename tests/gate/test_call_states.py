@@ -77,7 +77,7 @@ def test_running_is_reached_by_starting_alone() -> None:
     assert set(ways) == {CallEvent.START}
 
 
-def test_what_has_ended_waits_like_what_was_never_decided() -> None:
+def test_a_call_in_an_ended_or_undecided_state_is_not_let_through() -> None:
     assert set(CallState) - LET_THROUGH == {
         CallState.UNKNOWN,
         CallState.PLANNED,

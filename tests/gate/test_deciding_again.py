@@ -203,7 +203,7 @@ async def test_a_secret_that_a_human_put_into_a_call_is_not_shown_in_its_output(
     assert "sesame" not in str(result)
 
 
-async def test_what_was_approved_as_it_is_stays_approved_whatever_the_judge_says_now() -> None:
+async def test_an_unchanged_approved_call_stays_approved_whatever_the_judge_says_now() -> None:
     room = Room()
     more = PlannedCall("c3", PAY, {"amount": 7})
     await room.judged(CALL, more)
@@ -235,7 +235,7 @@ async def test_tokens_are_counted_towards_their_budget() -> None:
     assert await room.budgets.read("tokens per run r1") == (7, 0)
 
 
-async def test_what_cannot_be_counted_does_not_go_on() -> None:
+async def test_a_call_that_cannot_be_counted_does_not_go_on() -> None:
     class Broken(FakeBudgetStore):
         async def spend(self, window: str, amount: int) -> None:
             raise StoreUnavailable("broken on purpose")

@@ -75,7 +75,7 @@ def test_the_strictest_of_all_voices_wins() -> None:
         (("*:github/read",), "github/read", "allow"),
     ],
 )
-def test_what_is_outside_the_scopes_is_refused(scopes: tuple[str, ...], tool: str, decision: str) -> None:
+def test_a_tool_outside_the_scopes_is_refused(scopes: tuple[str, ...], tool: str, decision: str) -> None:
     profile = PolicyProfile("strict", 1, 5, scopes)
     assert decide(ToolDescription(tool, "mcp", risk_level=1), allowed(), profile).decision == decision
 

@@ -168,11 +168,11 @@ SEARCH = ToolDescription("web_search", "function")
         ({"tools": ["*"], "when": {"query": "*"}, "decide": "deny"}, "allow"),
     ],
 )
-async def test_what_the_provider_runs_is_refused_where_a_human_would_be_asked(rule: Any, offered: str) -> None:
+async def test_a_hosted_tool_is_refused_where_a_human_would_be_asked(rule: Any, offered: str) -> None:
     assert (await Bench(rule).offered(SEARCH))[0] == offered
 
 
-async def test_what_the_provider_runs_says_why_it_may_or_may_not() -> None:
+async def test_the_decision_on_a_hosted_tool_has_its_reasons() -> None:
     asks, lowered = {"tools": ["*"], "decide": "ask", "reason": "careful"}, {"tools": ["*"], "risk": 1}
     decision, reason = await Bench(asks).offered(SEARCH)
     assert (decision, reason) == ("deny", "careful (policy rule 1); the provider runs it unasked")
@@ -199,7 +199,7 @@ async def test_an_approved_call_is_refused_if_the_file_denies_it_by_now() -> Non
     assert await gate.denial(TOOL, {"path": "/tmp/a"}, None) is None
 
 
-async def test_what_the_provider_runs_is_refused_outside_the_scopes() -> None:
+async def test_a_hosted_tool_outside_the_scopes_is_refused() -> None:
     decision, reason = await Bench(scopes=["mcp:*"]).offered(SEARCH)
     assert (decision, reason) == ("deny", "function:web_search is outside the scopes of the profile balanced")
 

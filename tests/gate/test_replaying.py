@@ -98,14 +98,14 @@ def test_doubtful_paths_and_claims_count_as_in_the_guard() -> None:
         ("", False),
     ],
 )
-def test_what_other_voices_said_remains(reason: str, is_lifted: bool) -> None:
+def test_a_replay_keeps_the_reasons_of_other_voices(reason: str, is_lifted: bool) -> None:
     assert (otherwise(a_log(reason=reason), ALLOW) is not None) is is_lifted
     stricter = otherwise(a_log(reason=reason), DENY)
     assert stricter is not None
     assert stricter[0] == "deny"
 
 
-def test_what_a_standing_approval_allowed_would_be_allowed_again_but_for_a_refusal() -> None:
+def test_a_replay_honours_a_standing_approval_unless_a_rule_refuses() -> None:
     log = a_log("allow", "fine; a standing approval allows it always, with any arguments (sta_1)")
     assert otherwise(log) is None
     refusing = decided_otherwise(log, rules_of(a_policy(rules=[DENY])), PROFILES["balanced"], {})

@@ -223,7 +223,7 @@ def test_one_server_can_be_chosen() -> None:
     assert "files" not in day.text("git")
 
 
-def test_what_no_person_decided_is_not_suggested() -> None:
+def test_a_call_that_no_person_decided_is_not_suggested() -> None:
     day = History().call("files/write", "expired", path="/a/b/c").call("files/read", "observed", path="/a/b/c")
     assert day.text().endswith("rules: []\n")
     assert History().text().endswith("rules: []\n")
@@ -240,13 +240,13 @@ def test_a_call_that_a_person_changed_is_not_allowed_as_it_was() -> None:
     assert "decide: allow" not in text
 
 
-def test_what_was_both_allowed_and_denied_stays_a_question() -> None:
+def test_a_call_both_allowed_and_denied_suggests_no_rule() -> None:
     day = History().call("files/write", "approved", path="/a/b/c").call("files/write", "denied", path="/a/b/c")
     assert "allow" not in day.text()
     assert "deny" not in day.text().replace("denied", "")
 
 
-def test_what_a_rule_denied_stays_denied() -> None:
+def test_a_denial_by_a_rule_is_suggested_again() -> None:
     day = History().call("files/read", "approved", path="/a/b/c").call("files/read", "rule", path="/a/x")
     denying = Reason("rule", "deny", {"rule": 1, "text": "not there"})
     day.logs = [replace(log, reasons=(denying,)) if log.decision == "deny" else log for log in day.logs]

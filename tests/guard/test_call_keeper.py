@@ -36,7 +36,7 @@ async def test_a_call_that_the_profile_lets_run_passes_byte_for_byte() -> None:
         ]
 
 
-async def test_what_the_profile_refuses_is_never_asked() -> None:
+async def test_a_call_that_the_profile_refuses_asks_no_one() -> None:
     async with GuardScene(profile="strict") as scene:
         scene.declare(elicitation=True)
         assert "outside the scopes of the profile strict" in refusal_in(await scene.call())
@@ -214,7 +214,7 @@ async def test_observing_records_nothing_of_a_tool_that_the_server_does_not_list
 # Definitions
 
 
-async def test_what_was_let_through_is_pinned_and_a_change_asks() -> None:
+async def test_an_allowed_tool_is_pinned_and_a_changed_definition_asks() -> None:
     async with GuardScene(profile="fast") as scene:
         scene.declare(elicitation=True)
         await scene.call(1)
@@ -452,7 +452,7 @@ async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -
         assert (await call(2, requestState=state, inputResponses=YES))["result"]["structuredContent"] == {}
 
 
-async def test_what_the_server_itself_had_asked_is_passed_on_behind_our_question() -> None:
+async def test_answers_to_the_servers_own_question_are_passed_on_after_the_guards() -> None:
     theirs = {"requestState": "theirs", "inputResponses": {"city": {"action": "accept", "content": {}}}}
     async with GuardScene() as scene:
         asked = (await scene.call(1, _meta=ENVELOPE, **theirs))["result"]

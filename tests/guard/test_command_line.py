@@ -82,7 +82,7 @@ def test_a_url_takes_the_place_of_the_command() -> None:
         f"--name {'x' * 65} -- server",
     ],
 )
-def test_what_cannot_be_understood_is_refused(line: str) -> None:
+def test_an_invalid_command_line_is_refused(line: str) -> None:
     with pytest.raises(UsageError):
         parse(line.split(), {})
 

@@ -196,7 +196,7 @@ async def test_results_pass_as_they_came_unless_the_file_says_otherwise() -> Non
         assert (await outcome_of(scene)).reasons == ()
 
 
-async def test_what_is_no_text_in_base64_is_searched_as_it_is() -> None:
+async def test_data_that_is_no_base64_text_is_searched_unchanged() -> None:
     utf_16 = base64.b64encode(b"\xff\xfe" + "x".encode("utf-16-le")).decode()
     reply, _ = await answered({"content": [{"data": TOKEN}, {"data": utf_16}, {"blob": "not base64 at all"}]})
     assert [next(iter(block.values())) for block in reply["result"]["content"]] == [
@@ -260,7 +260,7 @@ async def _sent(scene: GuardScene) -> bool:
     return bool(scene.calls_at_server())
 
 
-async def test_what_goes_back_to_the_server_is_left_as_it_is() -> None:
+async def test_values_that_go_back_to_the_server_are_not_masked() -> None:
     state = "ghp_" + "c3D4" * 9
     question = {"resultType": "input_required", "requestState": state, "inputRequests": {"a": {"message": TOKEN}}}
     reply, _ = await answered(question)

@@ -43,7 +43,7 @@ def methods_seen(guard: Guard) -> list[Any]:
 
 
 @pytest.mark.parametrize("sent", NO_JSON)
-def test_what_is_no_json_is_a_parse_error_for_the_client(guarded: Guarded, sent: bytes) -> None:
+def test_client_input_that_is_not_json_is_a_parse_error(guarded: Guarded, sent: bytes) -> None:
     guard = guarded()
     guard.send_bytes(sent + b"\n")
     first = guard.receive()
@@ -55,7 +55,7 @@ def test_what_is_no_json_is_a_parse_error_for_the_client(guarded: Guarded, sent:
 
 
 @pytest.mark.parametrize("sent", NO_MESSAGE)
-def test_what_is_no_message_is_an_invalid_request_for_the_client(guarded: Guarded, sent: bytes) -> None:
+def test_client_input_that_is_no_message_is_an_invalid_request(guarded: Guarded, sent: bytes) -> None:
     guard = guarded()
     guard.send_bytes(sent + b"\n" + PING)
     assert guard.receive()["error"]["code"] == -32600
@@ -110,7 +110,7 @@ def test_a_cancellation_that_races_the_reply_never_brings_two(guarded: Guarded) 
 
 
 @pytest.mark.parametrize("written", [*NO_JSON, *NO_MESSAGE])
-def test_what_the_server_writes_that_is_no_message_goes_nowhere(guarded: Guarded, written: bytes) -> None:
+def test_server_output_that_is_no_message_is_dropped_and_reported(guarded: Guarded, written: bytes) -> None:
     guard = guarded(policy=ALLOW_ALL)
     guard.called("echo", "first")
     guard.server_writes(written + b"\n\n" + NOTE + b"\n" + NOTE + b"\n")

@@ -242,7 +242,7 @@ async def test_at_the_desk_the_call_waits_with_progress_until_somebody_decides(g
     assert guard.finish() == 0
 
 
-async def test_what_waits_when_the_client_goes_is_withdrawn(guarded: Guarded) -> None:
+async def test_a_pending_approval_is_withdrawn_when_the_client_disconnects(guarded: Guarded) -> None:
     guard = guarded()
     guard.start_call("echo")
     await pending_id(guard)

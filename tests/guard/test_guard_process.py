@@ -88,7 +88,7 @@ def test_sixty_long_replies_wait_for_a_client_that_stops_reading(guarded: Guarde
     assert peak < 200 * 1024 * 1024
 
 
-def test_what_a_library_prints_never_reaches_the_wire(guarded: Guarded, tmp_path: Path) -> None:
+def test_output_of_a_library_never_reaches_the_wire(guarded: Guarded, tmp_path: Path) -> None:
     (tmp_path / "strays").mkdir()
     (tmp_path / "strays" / "sqlalchemy.py").write_text(stray("sqlalchemy"))
     path = os.pathsep.join([str(tmp_path / "strays"), os.environ.get("PYTHONPATH", "")])

@@ -76,7 +76,7 @@ async def test_the_guard_ends_with_the_code_of_the_server_and_answers_what_is_op
         assert scene.answered() == f"The guarded server has ended (exit code {code})"
 
 
-async def test_what_is_open_is_answered_with_the_last_words_of_the_server() -> None:
+async def test_open_requests_get_the_last_stderr_line_of_a_server_that_exits() -> None:
     async with running() as (scene, run):
         scene.said = '"no token"'
         scene.process.exit(1)

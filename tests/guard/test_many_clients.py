@@ -95,7 +95,7 @@ async def served(scene: Scene) -> AsyncIterator[Scene]:
     assert scene.servers.admit("another")
 
 
-async def test_what_the_server_says_by_itself_reaches_the_client() -> None:
+async def test_notifications_of_the_server_reach_the_client() -> None:
     async with served(Scene()) as scene:
         scene.client.enqueue(msg(id=1, method="ping"))
         await (await scene.server(1)).answer(1)

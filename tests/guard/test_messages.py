@@ -61,7 +61,7 @@ def test_a_message_passes_byte_for_byte(body: bytes) -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}', -32600),
     ],
 )
-def test_what_could_be_read_in_two_ways_is_unfit(body: bytes, code: int) -> None:
+def test_an_ambiguous_message_is_rejected(body: bytes, code: int) -> None:
     found = read(body)
     assert isinstance(found, BadMessage)
     assert found.code == code
@@ -92,7 +92,7 @@ NOT_QUITE_A_CALL = "method looks like tools/call and is not"
         (b'{"jsonrpc":"2.0","id":1,"method":"x","method":"x"}', "a key appears twice"),
     ],
 )
-def test_what_is_no_message_is_unfit_and_says_why(body: bytes, reason: str) -> None:
+def test_a_body_that_is_no_message_is_rejected_with_the_reason(body: bytes, reason: str) -> None:
     found = read(body)
     assert isinstance(found, BadMessage)
     assert (found.code, found.message) == (-32600, f"Invalid request: {reason}")
@@ -198,7 +198,7 @@ def _check(body: bytes) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_whatever_bytes_come_only_whole_messages_pass(body: bytes) -> None:
+def test_of_any_bytes_only_whole_messages_pass(body: bytes) -> None:
     _check(body)
 
 
@@ -214,7 +214,7 @@ def test_the_same_for_objects_that_are_nearly_messages(content: dict[str, Any]) 
 
 
 @given(st.dictionaries(st.text(), _JSON, max_size=4))
-def test_what_is_encoded_is_one_line_that_says_the_same(content: dict[str, Any]) -> None:
+def test_an_encoded_message_is_one_ascii_line_that_decodes_to_the_same(content: dict[str, Any]) -> None:
     wire = encode(content)
     assert b"\n" not in wire
     assert wire.isascii()

@@ -67,9 +67,7 @@ def forms(secret: str) -> set[bytes]:
     return {text.encode() for text in (secret, once, json.dumps(once)[1:-1])}
 
 
-def test_what_is_planted_in_definitions_arguments_results_and_answers_is_in_no_file(
-    guarded: Guarded, tmp_path: Path
-) -> None:
+def test_secrets_in_definitions_arguments_results_and_answers_are_in_no_file(guarded: Guarded, tmp_path: Path) -> None:
     guard = guarded(
         server=(sys.executable, "-c", SERVER, json.dumps(TEXTS)),
         MY_API_KEY=IN_ENVIRONMENT,

@@ -166,7 +166,7 @@ async def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     "address", ["", "hooks.example.com/x", "file:///etc/passwd", "http://", "http://[", "http://a:0/"]
 )
-def test_what_is_no_address(address: str) -> None:
+def test_invalid_addresses_are_recognised(address: str) -> None:
     assert not is_address(address)
     assert is_address(ADDRESS)
 

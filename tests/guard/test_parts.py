@@ -78,7 +78,7 @@ def test_what_the_guard_has_seen_stands_beside_what_the_client_was_shown() -> No
 
 
 @pytest.mark.parametrize("result", [None, [], {}, {"tools": None}, {"tools": [None, 7, {}, {"name": 7}]}])
-def test_what_is_no_listing_lists_nothing(result: Any) -> None:
+def test_an_invalid_listing_lists_no_tools(result: Any) -> None:
     listings = Listings()
     listings.note({}, result)
     assert listings.names() == set()
@@ -257,7 +257,7 @@ def records_on(store: BreakableLogStore) -> Records:
     return Records(AuditLog(store, FakeClock(), Masking({}), "required"), FakeStartBook(store, FakeBudgetStore()))
 
 
-async def test_what_comes_together_is_written_together_and_in_order() -> None:
+async def test_concurrent_records_are_written_in_order() -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     records = records_on(store)
     await within(asyncio.gather(*(records.write(entry(number)) for number in range(20))))

@@ -280,7 +280,7 @@ async def test_a_server_cancels_its_own_request(scene: Scene) -> None:
     assert scene.server.sent == []
 
 
-async def test_what_is_listed_and_declared_is_remembered(scene: Scene) -> None:
+async def test_listed_tools_and_declared_capabilities_are_remembered(scene: Scene) -> None:
     capabilities: dict[str, Any] = {"elicitation": {}}
     await scene.from_client(
         msg(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": capabilities}),
@@ -444,7 +444,7 @@ def _loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @given(st.lists(st.tuples(st.booleans(), _FRAGMENTS), max_size=12))
-def test_whatever_both_sides_send_only_messages_pass_and_no_reply_twice(sent: list[tuple[bool, bytes]]) -> None:
+def test_whatever_both_sides_send_only_messages_pass_and_each_reply_once(sent: list[tuple[bool, bytes]]) -> None:
     async def play() -> Scene:
         async with a_scene() as scene:
             for is_client, body in sent:

@@ -66,7 +66,9 @@ def test_a_relative_path_means_the_file_of_this_folder(tmp_path: Path, monkeypat
     assert len(fingerprints) == 2
 
 
-def test_what_is_no_file_here_is_the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_without_local_files_is_the_same_server_in_any_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = ["npx", "-y", "@scope/server"]
     before = guarded_server("x", command, shown)
     monkeypatch.chdir(tmp_path)

@@ -435,7 +435,7 @@ def test_gemini_takes_a_bare_url_for_the_older_transport(machine: Machine) -> No
         ('{"a": ' + "[" * 120 + "]" * 120 + ', "mcpServers": {"x": {"command": "x"}}}', "safely"),
     ],
 )
-def test_what_is_written_in_an_odd_way_is_left_alone(machine: Machine, text: str, why: str) -> None:
+def test_an_entry_in_an_unusual_form_is_left_alone(machine: Machine, text: str, why: str) -> None:
     machine.cursor.write_text(text)
     said = machine.setup("cursor", "--yes")
     assert "Left alone: x in" in said
@@ -468,7 +468,7 @@ def test_a_text_without_the_command_is_not_rewritten(text: str) -> None:
         rewritten(cursor, text, ("mcpServers", "x"), ("guard",))
 
 
-def test_what_looks_like_arguments_inside_a_text_is_none(machine: Machine) -> None:
+def test_text_that_looks_like_arguments_is_not_changed(machine: Machine) -> None:
     machine.codex.write_text('[mcp_servers.x]\ncommand = "x"\nb = """\nargs = [\n"""\n')
     machine.setup("codex", "--yes")
     entry = tomllib.loads(machine.codex.read_text())["mcp_servers"]["x"]
@@ -540,7 +540,7 @@ def test_undo_without_backups_and_with_files_that_are_gone(machine: Machine) -> 
     assert machine.servers()["remote"] == {"url": "https://mcp.example/mcp"}
 
 
-def test_what_was_guarded_in_two_steps_is_undone_in_one(machine: Machine) -> None:
+def test_servers_guarded_in_two_steps_are_undone_in_one(machine: Machine) -> None:
     machine.setup("cursor", "--server", "git", "--yes")
     machine.setup("cursor", "--yes")
     said = machine.setup("cursor", "--undo", "--yes")

@@ -27,7 +27,7 @@ from tests.agents.fakes import WAIT_SECONDS, within
         ([], "the store cannot be created: "),
     ],
 )
-def test_what_cannot_be_used_is_said_to_the_client_and_on_stderr(
+def test_an_unusable_option_is_reported_to_the_client_and_on_stderr(
     tmp_path: Path, options: list[str], problem: str
 ) -> None:
     (tmp_path / "broken.yaml").write_text("version: 1\nprofil: fast\n")

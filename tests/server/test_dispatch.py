@@ -327,7 +327,7 @@ async def test_it_lasts_until_a_slow_client_has_read_the_last_reply() -> None:
     assert [reply["id"] for reply in served.wired.transport.replies()] == [1]
 
 
-async def test_what_was_answered_is_written_before_an_aborted_connection_ends() -> None:
+async def test_replies_are_written_before_an_aborted_connection_ends() -> None:
     served = Served()
     served.wired.transport.enqueue(request(1, "ping"))
     await served.wired.transport.wait_for_sent(1)

@@ -127,9 +127,7 @@ async def test_tools_are_listed_bare_in_one_era_and_stamped_in_the_other() -> No
         ),
     ],
 )
-async def test_what_cannot_be_served_is_refused_as_its_era_has_it(
-    message: dict[str, Any], code: int, text: str
-) -> None:
+async def test_an_unservable_request_gets_the_error_of_its_era(message: dict[str, Any], code: int, text: str) -> None:
     reply = await Wired(tools=("answer",)).reply_to(message)
     assert reply["id"] == 1
     assert reply["error"]["code"] == code

@@ -142,7 +142,7 @@ def test_lone_surrogates_become_replacement_characters_everywhere() -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_what_json_cannot_express_is_never_sent(number: float) -> None:
+def test_a_value_that_json_cannot_express_is_never_sent(number: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         encode({"result": number})
 
@@ -160,7 +160,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
-def test_what_is_encoded_is_one_line_of_utf_8_that_reads_back_the_same(message: dict[str, Any]) -> None:
+def test_an_encoded_message_is_one_line_of_utf_8_that_decodes_to_the_same(message: dict[str, Any]) -> None:
     body = encode(message)
     assert len(body.decode("utf-8").splitlines()) == 1
     assert json.loads(body) == message

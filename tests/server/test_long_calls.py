@@ -100,7 +100,7 @@ async def test_the_second_call_is_handed_over_again_while_there_is_no_answer() -
     assert wired.gateway.let_go_ids == ["resp_1"]
 
 
-async def test_what_does_not_run_in_the_background_is_waited_for() -> None:
+async def test_a_foreground_call_is_waited_for() -> None:
     wired = Impatient()
     wired.handle(tool_call(1, tool="answer"))
     await wired.clock.wait_for_sleepers()
@@ -160,9 +160,7 @@ async def test_progress_is_sent_while_the_second_call_waits_and_not_after_it() -
         GatewayRefused("No.", status=403),
     ],
 )
-async def test_what_went_wrong_with_the_research_is_a_clear_failure(
-    hand_over: float | None, outcome: Exception
-) -> None:
+async def test_fetching_failed_research_is_a_clear_failure(hand_over: float | None, outcome: Exception) -> None:
     wired = Wired(tools=("answer_result",), hand_over=hand_over)
     wired.gateway.keep("resp_1", outcome)
     reply = await wired.reply_to(fetch(1))

@@ -32,7 +32,7 @@ def refusal(task_id: str, ids: TaskIds = IDS) -> str:
 
 @given(facts)
 @example(TaskFacts("\ud800", "", 0))
-def test_what_goes_into_an_id_comes_out_of_it(wanted: TaskFacts) -> None:
+def test_the_facts_in_a_task_id_can_be_read_back(wanted: TaskFacts) -> None:
     read = IDS.read(made(wanted))
     assert read in (wanted, wanted._replace(domains=None))
 
@@ -64,7 +64,7 @@ def test_the_id_of_another_key_is_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "=", "==", "A", "AAAA", "\n"])
-def test_what_is_cut_off_or_added_counts_as_a_change(ending: str) -> None:
+def test_a_truncated_or_extended_task_id_is_refused(ending: str) -> None:
     assert refusal(made()[:-1] + ending) in (CHANGED, FOREIGN)
     if ending:
         assert refusal(made() + ending) in (CHANGED, FOREIGN)

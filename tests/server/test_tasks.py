@@ -160,7 +160,7 @@ async def test_while_the_api_is_in_trouble_the_task_is_working_and_says_so(troub
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel"])
 @pytest.mark.parametrize("trouble", [GatewayRefused(f"401 for {SECRET}", status=401), KeyUnusable("Missing API key")])
-async def test_what_will_not_pass_by_itself_is_an_error(method: str, trouble: Exception) -> None:
+async def test_a_permanent_failure_of_a_task_request_is_an_error(method: str, trouble: Exception) -> None:
     wired = Researching()
     task_id = (await wired.begin())["taskId"]
     wired.gateway.enqueue_trouble(trouble)

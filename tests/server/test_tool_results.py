@@ -35,7 +35,7 @@ def test_the_schema_declares_every_field_of_a_citation() -> None:
     assert {citation["date_kind"] for citation in DATED} == set(schema["date_kind"]["enum"])
 
 
-def test_what_an_answer_does_not_have_is_left_out() -> None:
+def test_missing_parts_of_an_answer_are_left_out() -> None:
     result = tool_result(ANSWER, BARE)
     fields = {"answer": "Because.", "used_search": False, "citations": [], "model": "gpt-5.2"}
     assert [json.loads(block["text"]) for block in result["content"]] == [fields]

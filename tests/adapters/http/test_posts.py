@@ -33,7 +33,7 @@ def test_a_routing_header_that_comes_twice_is_refused(name: str) -> None:
         lambda value: json.dumps(value).encode()
     ),
 )
-def test_whatever_comes_is_a_post_or_a_refusal(headers: list[tuple[str, str]], content: bytes) -> None:
+def test_any_headers_and_content_are_a_post_or_a_400(headers: list[tuple[str, str]], content: bytes) -> None:
     found = read_post(headers, content)
     if isinstance(found, Refusal):
         assert found.status == 400

@@ -150,7 +150,7 @@ async def test_a_cut_before_the_id_is_known_is_one_failure_that_says_so(api: Api
     assert api.started == []
 
 
-async def test_what_can_no_longer_be_streamed_is_looked_at(api: Api) -> None:
+async def test_a_response_too_old_to_stream_is_polled(api: Api) -> None:
     assert (await api.ask(f"{ANSWER}; cuts=after 2; too_old=yes; slow_stream=0.002")).text == "It is so."
     path = f"GET /responses/{api.started[0]}"
     assert api.requested()[:3] == ["POST /responses", f"{path}?stream=true&starting_after=2", path]
@@ -260,9 +260,7 @@ async def test_an_api_that_ignores_the_parameter_is_read_as_any_other(said: dict
 
 
 @pytest.mark.parametrize(("is_cut", "reason"), [(False, "The stream ended before"), (True, "broke before the reply")])
-async def test_what_an_api_does_not_run_in_the_background_is_lost_with_its_connection(
-    is_cut: bool, reason: str
-) -> None:
+async def test_a_foreground_response_is_lost_with_its_connection(is_cut: bool, reason: str) -> None:
     created = {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}}
     ending = Ending.CUT if is_cut else Ending.KEEP
     reply = Reply(headers=STREAM_HEADERS, body=some_bytes(encode_event(created)), ending=ending)
@@ -297,7 +295,7 @@ async def test_an_api_that_streams_nothing_is_looked_at() -> None:
         assert api.clock.sleeps == [POLL_SECONDS] * 2
 
 
-async def test_what_is_garbled_also_as_a_whole_is_a_failure() -> None:
+async def test_a_garbled_reply_to_a_poll_is_a_failure_that_names_the_running_response() -> None:
     queued = {"id": "resp_1", "status": "queued", "background": True, "output": []}
     async with answering(json_reply(queued), Reply(body=b"<html>")) as api:
         with pytest.raises(StillRunning, match="could not be read") as caught:

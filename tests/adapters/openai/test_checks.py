@@ -11,7 +11,7 @@ def test_a_request_to_be_counted_holds_what_the_sdk_says_it_may() -> None:
     assert set(COUNTED_FIELDS) == set(InputTokenCountParams.__annotations__)
 
 
-def test_what_cannot_be_counted_is_left_out() -> None:
+def test_fields_that_the_token_count_does_not_accept_are_left_out() -> None:
     body = request_body(ModelRequest("gpt-5.2", "Be brief.", "Why?", verbosity="low"), (), {"service_tier": "flex"})
     assert set(body) - set(counted_body(body)) >= {"store", "include", "service_tier"}
     assert counted_body(body) == {
@@ -29,5 +29,5 @@ def test_the_day_of_a_models_end_is_read_as_the_sdk_names_it() -> None:
     [b"", b"yes", b"[]", b"{}", b'{"shutdown_date": null}', b'{"shutdown_date": " "}', b'{"shutdown_date": 7}', b"\xff",
      b"[" * 100_000],
 )  # fmt: skip
-def test_whatever_else_is_said_of_a_model_announces_no_end(content: bytes) -> None:
+def test_any_other_description_of_a_model_has_no_shutdown_date(content: bytes) -> None:
     assert shutdown_date(content) is None

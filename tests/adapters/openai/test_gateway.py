@@ -235,7 +235,7 @@ async def test_preparing_goes_past_proxies(server: StandIn, base_url: str, monke
         ("https://api.invalid/v1", {"SSL_CERT_FILE": "/nowhere/at/all.pem"}),
     ],
 )
-def test_what_goes_wrong_while_preparing_is_left_for_the_first_call(
+def test_preparing_raises_no_error_before_the_first_call(
     base_url: str, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget_proxies(monkeypatch)

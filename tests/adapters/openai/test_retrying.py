@@ -95,7 +95,7 @@ async def test_there_are_no_more_retries_than_allowed_and_the_last_error_is_rais
     ],
     ids=repr,
 )
-async def test_what_may_have_been_billed_or_would_not_help_is_never_repeated(error: Exception) -> None:
+async def test_a_request_that_may_be_billed_or_cannot_succeed_is_never_retried(error: Exception) -> None:
     attempts = Attempts()
     attempts.fake.enqueue(error, REPLY)
     with pytest.raises(type(error), match=f"^{error}$") as caught:

@@ -157,7 +157,7 @@ async def test_errors_that_a_server_answers_with_go_to_the_model(
 
 
 @pytest.mark.parametrize(("behaviour", "output"), [("structured", '{"said": "雨"}'), ("link", "resource_link")])
-async def test_whatever_a_tool_gives_back_reaches_the_model(host: Host, behaviour: str, output: str) -> None:
+async def test_any_result_of_a_tool_reaches_the_model(host: Host, behaviour: str, output: str) -> None:
     server = host(wild(behaviour), name="wild", require_approval=False)
     assert output in await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": "hi"})
 
@@ -236,7 +236,7 @@ async def test_a_server_whose_start_was_cancelled_can_be_closed(tmp_path: Path) 
         os.kill(number, 0)
 
 
-async def test_who_waits_for_a_server_that_is_closed_learns_of_it(tmp_path: Path) -> None:
+async def test_closing_a_server_fails_a_pending_connect(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     server = hosted_mcp_tool(wild("mute", tmp_path / "pipe"), name="wild")
     waiting = asyncio.create_task(code_of(server.connect()))
@@ -252,7 +252,7 @@ async def test_all_who_wait_for_a_server_learn_that_it_cannot_be_reached(host: H
 
 
 @pytest.mark.parametrize("behaviour", ["children", "stubborn-children", "dies-with-children"])
-async def test_what_a_server_has_started_ends_with_it(host: Host, tmp_path: Path, behaviour: str) -> None:
+async def test_the_children_of_a_server_end_with_it(host: Host, tmp_path: Path, behaviour: str) -> None:
     # The child holds the other end of the pipe: reading ends when it does.
     os.mkfifo(tmp_path / "pipe")
     reading = asyncio.create_task(asyncio.to_thread((tmp_path / "pipe").read_text))

@@ -38,7 +38,7 @@ async def test_a_message_is_a_line_and_the_end_of_the_server_the_end_of_the_stre
         assert [message async for message in incoming] == []
 
 
-async def test_what_is_no_message_is_passed_on_as_the_error_it_is() -> None:
+async def test_a_line_that_is_no_message_is_passed_on_as_an_error() -> None:
     async with asyncio.timeout(30), streams_of(params(wild("babbles"))) as (incoming, _):
         assert isinstance(await incoming.receive(), ValueError)
 

@@ -286,7 +286,7 @@ async def test_a_stream_that_breaks_off_says_so(
     ],
     ids=["400", "422", "401", "403", "404", "429", "500", "302", "hang up", "no JSON"],
 )
-async def test_what_goes_wrong_has_a_code_a_reason_and_a_variable(
+async def test_a_failure_has_a_code_a_reason_and_the_variable_to_check(
     play: Play, model_of: Ask, reply: Reply, code: str, reason: str, named: str
 ) -> None:
     stand_in = await play("openrouter")

@@ -86,7 +86,7 @@ async def test_rejecting_all_that_waits_refuses_only_what_needs_a_human_and_the_
     assert "not today" in str(scene.model.calls[-1].input)
 
 
-async def test_what_is_undecided_comes_back() -> None:
+async def test_undecided_calls_stay_interruptions() -> None:
     scene = a_scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "paid")
     result = await run(scene, "go")
     state = result.to_state()

@@ -61,7 +61,7 @@ async def test_the_model_sees_the_rubric_and_the_call_but_not_what_the_user_type
     assert "secret plan" not in json.dumps(facts)
 
 
-async def test_what_the_user_typed_is_shown_when_asked_for() -> None:
+async def test_the_judge_sees_the_input_of_the_user_if_configured() -> None:
     model = ScriptedModel(verdict())
     await judged(model, include_user_intent=True)
     assert "secret plan" in model.calls[0].input[0]["content"]
@@ -89,7 +89,7 @@ async def test_the_verdict_of_the_model_is_followed() -> None:
         ScriptedCall("send", {"to": "me"}),
     ],
 )
-async def test_whatever_else_the_model_does_is_a_refusal(reply: Any) -> None:
+async def test_any_other_reply_of_the_judging_model_is_a_refusal(reply: Any) -> None:
     assert await code_of(judged(ScriptedModel(reply))) == "AGENTS-E-GATE-EVAL"
     assert RAN == []
 
@@ -148,7 +148,7 @@ async def test_a_model_that_cannot_give_structured_output_is_asked_without_from_
     assert await code_of(judged(ScriptedModel(refused(), refused()))) == "AGENTS-E-GATE-EVAL"
 
 
-async def test_what_cannot_be_seen_is_shown_to_the_model_as_an_escape() -> None:
+async def test_invisible_characters_are_shown_to_the_model_as_escapes() -> None:
     model = ScriptedModel(verdict())
     judge = ModelSafetyAgent(model, "Look.")
     text = "a\u202eb\u200b\x1b[2J"

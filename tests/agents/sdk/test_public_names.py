@@ -23,7 +23,7 @@ def test_every_public_name_of_the_sdk_is_judged() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TAKEN_OVER))
-def test_what_runs_agents_is_ours(name: str) -> None:
+def test_names_that_run_agents_are_not_those_of_the_sdk(name: str) -> None:
     assert getattr(guarded, name) is not getattr(sdk, name)
     assert getattr(guarded, name).__module__.startswith("openai_responses_mcp.")
 

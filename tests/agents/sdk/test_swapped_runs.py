@@ -135,7 +135,7 @@ async def test_a_streamed_run_ends_without_a_reader_and_shows_its_failure() -> N
         [event async for event in broken.stream_events()]
 
 
-async def test_what_the_sdk_refuses_at_once_is_refused_at_once() -> None:
+async def test_options_that_the_sdk_rejects_before_a_run_are_rejected_before_it_here() -> None:
     scene = Scene("done")
     configure(scene.runner)
     with pytest.raises(TypeError, match="RunHooks"):

@@ -91,7 +91,7 @@ async def test_nothing_is_traced_unless_asked_for(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("config", [sdk.RunConfig(), {"workflow_name": "mine"}, sdk.RunConfig(trace_id="trace_1")])
-async def test_what_was_said_is_in_no_trace(recording: Recording, config: Any) -> None:
+async def test_traces_contain_no_inputs_or_outputs(recording: Recording, config: Any) -> None:
     await ran(config)
     failing = Agent(name="A", model=ScriptedModel(ScriptedCall("fail", {"what": PLANTED})), tools=[fail])
     options = RunOptions(sdk={"run_config": config})
@@ -101,7 +101,7 @@ async def test_what_was_said_is_in_no_trace(recording: Recording, config: Any) -
     assert [span for span in recording.spans if PLANTED in span] == []
 
 
-async def test_what_was_said_is_traced_where_the_variable_of_the_sdk_says_so(
+async def test_traces_contain_inputs_and_outputs_if_the_sdk_variable_is_set(
     recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SENSITIVE_VARIABLE, "true")

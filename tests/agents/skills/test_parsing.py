@@ -47,7 +47,7 @@ def test_a_section_reaches_to_the_next_heading_of_its_rank_and_contains_the_lowe
     ("line", "titles"),
     [("# A #", ["A"]), ("# A#", ["A#"]), ("   ## A", ["A"]), ("    # A", []), ("#A", []), ("####### A", []), ("#", []), ("# #", ["#"])],
 )  # fmt: skip
-def test_what_is_a_heading(line: str, titles: list[str]) -> None:
+def test_headings_are_found_as_in_markdown(line: str, titles: list[str]) -> None:
     assert [section.title for section in sections_of(line)] == titles
 
 

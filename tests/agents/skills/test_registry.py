@@ -142,7 +142,7 @@ async def test_an_unknown_id_or_detail_level_is_not_found() -> None:
 
 
 @pytest.mark.parametrize("call", [list_skills, to_tools, to_introspection_tools])
-def test_what_load_skills_did_not_return_is_not_loaded(call: Any) -> None:
+def test_only_skills_from_load_skills_are_accepted(call: Any) -> None:
     by_hand = Skill(SkillDescriptor("a", "function_tool", {}), SkillManifest("a", "a"), "nowhere")
     for skills in ([by_hand], "abc", None):
         with pytest.raises(AgentsError) as caught:

@@ -31,7 +31,7 @@ async def test_both_read_the_same_properties(folder: Path) -> None:
     assert skill.front_matter.get("allowed-tools") == theirs.allowed_tools
 
 
-async def test_what_the_reference_refuses_for_its_name_alone_is_loaded(tmp_path: Path) -> None:
+async def test_a_skill_that_the_reference_refuses_only_for_its_name_is_loaded(tmp_path: Path) -> None:
     folder = tmp_path / "another-name"
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: PDF Tools\ndescription: Works on PDFs.\n---\n")

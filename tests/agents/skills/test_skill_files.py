@@ -104,7 +104,7 @@ async def test_a_text_made_to_take_long_does_not(tmp_path: Path, text: str) -> N
 
 
 @given(text=st.text(st.sampled_from('#` \n-~a{}[]":入力例・1.)') | st.characters(), max_size=300))
-def test_whatever_a_file_holds_it_is_a_skill_or_a_problem(text: str) -> None:
+def test_any_skill_file_is_a_skill_or_a_reported_problem(text: str) -> None:
     registry = skill_registry()
     for heading in ("# A\nDoes it.\n## Input\n", "---\nname: a\ndescription: b\n---\n## 例\n", ""):
         with suppress(AgentsError):

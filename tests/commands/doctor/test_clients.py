@@ -52,7 +52,7 @@ def test_without_a_script_python_starts_it(tmp_path: Path) -> None:
     assert own_command(nowhere, python) == (python, "-m", "openai_responses_mcp")
 
 
-def test_what_uvx_runs_is_started_with_uvx() -> None:
+def test_a_program_run_by_uvx_is_added_as_a_uvx_command() -> None:
     command = own_command(nowhere, "/somewhere/.cache/uv/archive-v0/x1/bin/python")
     assert command == ("uvx", "--from", REPOSITORY, "openai-responses-mcp")
     gemini = maybe_how_to_add(GEMINI, "/nowhere/file", KEY, command, everywhere, "/home/u")
@@ -60,7 +60,7 @@ def test_what_uvx_runs_is_started_with_uvx() -> None:
     assert gemini.paste.endswith(f" openai-responses uvx -- --from {REPOSITORY} openai-responses-mcp --stdio")
 
 
-def test_what_is_recommended_here_exists() -> None:
+def test_the_recommended_command_exists() -> None:
     assert Path(own_command(nowhere)[0]).exists()
     assert Path(own_command(nowhere)[0]).parent == Path(sys.executable).parent
 

@@ -105,7 +105,7 @@ def how_to_add(client: Client) -> str:
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=by_name)
-def test_what_to_add_is_what_the_readme_says(client: Client) -> None:
+def test_the_lines_to_add_are_those_of_the_readme(client: Client) -> None:
     assert how_to_add(client) in (ROOT / "README.md").read_text("utf-8")
 
 
@@ -297,7 +297,7 @@ def test_our_own_server_behind_the_guard_is_checked_like_any_other() -> None:
         (("--", "gone", "x"), "the command behind the guard, 'gone', cannot be found: install it"),
     ],
 )
-def test_what_is_wrong_with_a_guard_is_named(words: tuple[str, ...], problem: str) -> None:
+def test_a_problem_with_a_guard_is_named(words: tuple[str, ...], problem: str) -> None:
     assert ("FAIL", problem) in examined(CLAUDE_CODE, started("uvx openai-responses-mcp", *words))
 
 

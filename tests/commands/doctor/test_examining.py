@@ -585,7 +585,7 @@ def test_an_entry_gets_the_environment_that_its_client_gives_it(patient: Patient
     assert (patient.home / "got").read_text() == f"{KEY}:::openai-responses-mcp --stdio\n"
 
 
-def test_what_the_client_fills_in_is_not_started(patient: Patient) -> None:
+def test_a_command_with_variables_of_the_client_is_not_started(patient: Patient) -> None:
     path = patient.write(
         ".cursor/mcp.json", {"mcpServers": {"asks": ENTRY | {"command": "${env:HOME}/openai-responses-mcp"}}}
     )

@@ -162,7 +162,7 @@ async def test_a_used_request_is_not_replaced(store: ApprovalStore) -> None:
     assert await store.replace("a1", a_record("a2")) is False
 
 
-async def test_what_the_human_said_is_kept(store: ApprovalStore) -> None:
+async def test_the_response_of_the_human_is_stored(store: ApprovalStore) -> None:
     await store.create([a_record()])
     await store.respond("a1", "only once, please")
     record = await store.get("a1")
@@ -199,7 +199,7 @@ async def test_any_text_is_stored(store: ApprovalStore) -> None:
         assert await store.consume(f"p{text}", f"hash {number}", NOW) is True
 
 
-async def test_what_a_human_says_besides_yes_and_no_is_kept(store: ApprovalStore) -> None:
+async def test_changed_arguments_and_tell_model_are_stored(store: ApprovalStore) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     await store.create([replace(a_record("a1"), parameters=schema), a_record("a2"), a_record("a3")])
     await store.decide(replace(a_choice("a1"), changed_arguments={"a": 2, "名": ["x", None]}))
@@ -230,7 +230,7 @@ async def test_a_yes_to_a_withdrawn_request_is_kept_for_the_identical_call_and_u
     assert await store.find_kept(a_record("new"), NOW) is None
 
 
-async def test_what_is_kept_is_for_no_other_call_and_not_for_longer(store: ApprovalStore) -> None:
+async def test_a_kept_approval_is_found_only_for_the_same_call_and_until_it_expires(store: ApprovalStore) -> None:
     await kept(store)
     like = a_record("new")
     others = [

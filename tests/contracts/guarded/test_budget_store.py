@@ -18,7 +18,7 @@ async def test_nothing_is_used_and_nothing_allowed_at_first(store: BudgetStore) 
     assert await store.read("day") == (0, 0)
 
 
-async def test_what_is_spent_adds_up_in_its_own_window(store: BudgetStore) -> None:
+async def test_spending_adds_up_per_window(store: BudgetStore) -> None:
     await store.spend("day", 1)
     await store.spend("day", 5_000_000_000)
     await store.spend("hour", 2)
@@ -26,7 +26,7 @@ async def test_what_is_spent_adds_up_in_its_own_window(store: BudgetStore) -> No
     assert await store.read("hour") == (2, 0)
 
 
-async def test_what_is_allowed_never_becomes_less(store: BudgetStore) -> None:
+async def test_the_allowed_amount_never_decreases(store: BudgetStore) -> None:
     await store.allow_to("day", 20)
     await store.spend("day", 3)
     await store.allow_to("day", 10)

@@ -87,7 +87,7 @@ async def test_a_budget_is_spent_as_long_as_there_is_room(book: StartBook, store
     assert await written(stores) == ["call_0", "call_1", "call_4"]
 
 
-async def test_what_cannot_be_recorded_spends_and_pins_nothing(book: StartBook, stores: Stores) -> None:
+async def test_a_start_that_cannot_be_recorded_spends_and_pins_nothing(book: StartBook, stores: Stores) -> None:
     await book.start([], [start(1, A, most=5)])
     with pytest.raises(DuplicateRecord):
         await book.start([], [start(1, B, seen=A, most=5)])

@@ -103,7 +103,7 @@ async def test_another_origin_is_refused(desk: OpenedDesk, origin: str) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-async def test_what_a_page_elsewhere_loads_is_refused(desk: OpenedDesk, site: str) -> None:
+async def test_requests_from_pages_of_other_sites_are_refused(desk: OpenedDesk, site: str) -> None:
     await desk.sit_down()
     loads = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "script"}
     assert (await desk.look("/desk.js", **loads)).status_code == 403

@@ -224,7 +224,7 @@ async def test_an_approval_can_hold_from_now_on_and_be_revoked(desk: Any, asker:
     assert (events.count("standing_made"), events.count("standing_ended")) == (2, 1)
 
 
-async def test_what_was_decided_before_allows_nothing_from_now_on(desk: Any, asker: Asker) -> None:
+async def test_a_request_that_is_already_decided_makes_no_standing_approval(desk: Any, asker: Asker) -> None:
     approval_id = (await asker.ask()).approval_id
     await desk.decide([Choice(approval_id, "deny")])
     (shown,) = (await desk.decide([Choice(approval_id, "approve", None, StandingTerms(always=True))]))["decided"]

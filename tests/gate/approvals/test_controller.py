@@ -394,7 +394,7 @@ async def test_a_run_that_never_waited_has_no_decision(desk: Desk, run_id: str) 
     assert await code_of(desk.controller.check_decisions(run_id)) == "AGENTS-E-APPROVAL-NOT-FOUND"
 
 
-async def test_what_expired_anywhere_stays_expired_when_the_clock_is_set_back(desk: Desk, clock: FakeClock) -> None:
+async def test_an_expired_token_stays_expired_when_the_clock_is_set_back(desk: Desk, clock: FakeClock) -> None:
     _, token = await desk.decided()
     clock.move(1000)
     await desk.controller.pending_of_pause("another pause")

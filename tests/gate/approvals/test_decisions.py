@@ -64,7 +64,7 @@ async def test_changes_are_kept_as_json() -> None:
         (None, "arguments must be an object"),
     ],
 )
-async def test_what_cannot_be_kept_or_does_not_fit_is_refused(given: Any, problem: str) -> None:
+async def test_changed_arguments_that_are_invalid_or_have_no_schema_are_refused(given: Any, problem: str) -> None:
     with pytest.raises(AgentsError) as caught:
         await checked_changes(a_record(), given, MASKING, SCHEMAS)
     assert str(caught.value).startswith(f"{INVALID}: {problem}")
@@ -133,7 +133,7 @@ async def test_changed_arguments_are_recorded_with_the_difference() -> None:
     assert log.arguments == {"path": "b.txt"}
 
 
-async def test_what_expired_is_asked_again_as_the_model_made_it() -> None:
+async def test_an_expired_approval_is_asked_again_with_the_arguments_of_the_model() -> None:
     room = Room()
     await room.store.create([a_record()])
     await room.controller.submit_decision("a1", "approve", arguments={"n": 2})
@@ -182,7 +182,7 @@ def test_a_plain_decision_is_sealed_as_it_always_was() -> None:
     assert seal("token", RECORD, "approved", "later") == sealed("token", *parts)
 
 
-def test_what_is_stored_of_a_token_is_the_same_in_every_version() -> None:
+def test_the_stored_hash_of_a_token_is_the_same_in_every_version() -> None:
     assert token_hash("token") == "0e2b6bb96a6bdf68c0b45ee10ecebbb7394cb485b7834994e58c3dbfcb0082d7"
 
 

@@ -64,7 +64,7 @@ def room() -> Room:
 # What it allows
 
 
-async def test_what_is_allowed_always_is_allowed_in_every_session_with_any_arguments(room: Room) -> None:
+async def test_a_permanent_approval_counts_in_every_session_with_any_arguments(room: Room) -> None:
     made = await room.standing.allow(a_record(), always=True, comment="日々の作業")
     assert (made.made_from, made.made_in, made.comment) == ("a1", "r1", "日々の作業")
     for session in ("r1", "r2"):
@@ -305,7 +305,7 @@ def of_caller(room: Room, caller: str) -> StandingApprovals:
     return StandingApprovals(room.store, room.approvals, room.audit, room.clock, MASKING, caller)
 
 
-async def test_what_one_person_allows_holds_for_that_person_and_what_the_desk_allows_for_everybody(room: Room) -> None:
+async def test_a_caller_approves_only_for_itself_and_the_desk_for_all_callers(room: Room) -> None:
     alice, bob = of_caller(room, "alice"), of_caller(room, "bob")
     made = await alice.allow(a_record(), always=True)
     assert await alice.find(CALL, "r1") == made

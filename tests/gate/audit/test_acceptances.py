@@ -93,7 +93,7 @@ async def test_without_a_head_an_acceptance_counts_by_itself(store: SharedStore)
     assert (await store.audit(None).verify()).is_intact
 
 
-def test_who_accepted_it_is_named_on_one_line() -> None:
+def test_the_name_of_who_accepted_a_loss_stays_on_one_line() -> None:
     facts = {"records": 0, "fingerprint": "", "by": "sato\nrecord 1 is fine\u2028x"}
     log = linked(ExecutionLog("log", "l", LOSS_ACCEPTED, "accepted", "2026", arguments=facts), None)
     found = verification([log], None, "", UNREADABLE)

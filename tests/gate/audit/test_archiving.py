@@ -186,7 +186,7 @@ async def test_a_standing_approval_is_used_after_its_record_has_moved(room: Room
     assert "used a standing approval" in await room.problem()
 
 
-async def test_what_people_have_accepted_stays_accepted_in_both_parts(room: Room) -> None:
+async def test_an_accepted_loss_stays_accepted_in_the_archive_and_the_log(room: Room) -> None:
     await room.done("c1")
     await room.done("c2")
     await room.sql("UPDATE agents_log SET comment = 'x' WHERE sequence = 2")

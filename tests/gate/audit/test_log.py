@@ -482,7 +482,7 @@ async def tampered(request: pytest.FixtureRequest, office: Office) -> Office:
     return office
 
 
-async def test_what_was_tampered_with_stays_a_finding_while_the_log_goes_on(tampered: Office) -> None:
+async def test_tampering_stays_a_finding_while_the_log_grows(tampered: Office) -> None:
     before = await tampered.audit.verify()
     assert not before.is_intact
     for number in range(10, 15):

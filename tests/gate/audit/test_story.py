@@ -147,7 +147,7 @@ def test_records_that_were_changed_after_they_were_accepted_are_found() -> None:
     )
 
 
-def test_what_a_check_says_about_an_accepted_loss() -> None:
+def test_verification_reports_an_accepted_loss() -> None:
     logs = story("started")
     found = verification(logs, None, "")
     facts = facts_to_accept(logs, found)

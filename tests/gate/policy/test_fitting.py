@@ -291,7 +291,7 @@ NAMES = st.sampled_from(["a", "b", "notes", "..", ".", "", "out", "up", "deep", 
 
 
 @given(st.lists(NAMES, max_size=8), st.booleans())
-def test_what_fits_a_folder_is_inside_it_however_it_is_read(names: list[str], is_absolute: bool) -> None:
+def test_a_path_that_fits_a_folder_resolves_to_a_place_inside_it(names: list[str], is_absolute: bool) -> None:
     path = ("/" if is_absolute else "") + "/".join(names)
     paths = FakePaths(LINKS, here=f"{HOME}/notes")
     if fit({"path": "~/notes/**"}, {"path": path}, paths) is Fit.YES:

@@ -78,7 +78,7 @@ CASES: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
 
 
 @pytest.mark.parametrize(("schema", "fitting", "others"), CASES, ids=[json.dumps(case[0])[:60] for case in CASES])
-def test_what_fits_and_what_does_not(schema: dict[str, Any], fitting: list[Any], others: list[Any]) -> None:
+def test_values_fit_their_schema_or_do_not(schema: dict[str, Any], fitting: list[Any], others: list[Any]) -> None:
     assert problem_in(schema) is None
     assert [CHECKER.check_here(value, schema) for value in fitting] == [SchemaFit("fits")] * len(fitting)
     assert [value for value in others if answer(value, schema) != "does_not_fit"] == []
@@ -145,7 +145,9 @@ DOUBTS: list[tuple[dict[str, Any], list[Any], list[Any], list[Any]]] = [
 @pytest.mark.parametrize(
     ("schema", "unsaid", "fitting", "others"), DOUBTS, ids=[json.dumps(case[0])[:70] for case in DOUBTS]
 )
-def test_what_cannot_be_said(schema: dict[str, Any], unsaid: list[Any], fitting: list[Any], others: list[Any]) -> None:
+def test_a_value_that_the_checker_cannot_judge_is_reported_as_such(
+    schema: dict[str, Any], unsaid: list[Any], fitting: list[Any], others: list[Any]
+) -> None:
     assert [answer(value, schema) for value in unsaid] == ["cannot_say"] * len(unsaid)
     assert [answer(value, schema) for value in fitting] == ["fits"] * len(fitting)
     assert [answer(value, schema) for value in others] == ["does_not_fit"] * len(others)
@@ -280,7 +282,7 @@ def test_several_values_can_share_one_budget() -> None:
     assert CHECKER.check_here(list(range(1_000)), {"items": {"type": "integer"}}, steps).why == TOO_MANY_STEPS
 
 
-async def test_what_people_write_is_checked_at_once() -> None:
+async def test_a_schema_of_ordinary_size_is_checked_without_waiting() -> None:
     schema = {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}}
     checking = asyncio.create_task(CHECKER.check({"names": ["a"] * 200}, schema))
     await asyncio.sleep(0)

@@ -33,7 +33,7 @@ PATTERNS = SchemaPatterns(LinearPatterns())
         ("^a{2}b{1,}c{0,2}?$", ["aab", "aabbcc"], ["ab", "aabccc"]),
     ],
 )
-def test_what_a_pattern_matches(pattern: str, matching: list[str], others: list[str]) -> None:
+def test_a_pattern_matches_these_texts_and_no_others(pattern: str, matching: list[str], others: list[str]) -> None:
     read = PATTERNS.read(pattern)
     assert read is not None
     assert [text for text in matching if not read.is_in(text)] == []
@@ -48,7 +48,7 @@ def test_what_a_pattern_matches(pattern: str, matching: list[str], others: list[
         "a" * 2_001, "((a{100}){100}){100}", "(?:a{99}){99}",
     ],
 )  # fmt: skip
-def test_what_the_engine_cannot_try_is_not_tried(pattern: str) -> None:
+def test_a_pattern_that_the_engine_does_not_support_is_not_read(pattern: str) -> None:
     assert PATTERNS.read(pattern) is None
 
 

@@ -52,7 +52,7 @@ def test_the_approver_sees_everything_that_the_model_chose(args: dict[str, Any])
     assert Masking(ENVIRON).shown(args, schema(command={"type": "string"})) == args
 
 
-def test_what_is_shown_can_be_shown_again() -> None:
+def test_masking_a_masked_value_changes_nothing() -> None:
     known = schema(password={"type": "string"})
     once = Masking(ENVIRON).shown({"password": "hunter2", "key": "very-private-value"}, known)
     assert Masking(ENVIRON).shown(once, known) == once == Masking(ENVIRON).value(once)
@@ -60,7 +60,7 @@ def test_what_is_shown_can_be_shown_again() -> None:
         assert str(Masking({}).shown({"password": text}, known)["password"]).startswith("‹password, ")
 
 
-def test_what_is_shown_is_valid_json_without_losing_anything() -> None:
+def test_shown_arguments_are_valid_json_and_complete() -> None:
     args: Any = {"n": float("nan"), "i": [float("inf"), -float("inf")], 5: ("a", object), "x": "‹"}
     shown = Masking({}).shown(args, {})
     assert shown["n"] == "NaN"

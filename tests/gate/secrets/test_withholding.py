@@ -163,7 +163,7 @@ def test_secrets_in_keys_are_taken_out() -> None:
     assert a_process().put_back(stored(a_process().take_out({KEY: {"a": KEY}}))) == {KEY: {"a": KEY}}
 
 
-def test_what_was_taken_out_long_ago_is_forgotten() -> None:
+def test_only_the_latest_saves_can_be_put_back() -> None:
     process = a_process()
     old = process.take_out({"a": TOKEN})
     for _ in range(MOST_SAVES - 1):

@@ -169,7 +169,7 @@ LEFT: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("left", LEFT)
-def test_what_another_program_left_in_its_own_database_stays_as_it_is(tmp_path: Path, left: str) -> None:
+def test_the_database_of_another_program_is_left_unchanged(tmp_path: Path, left: str) -> None:
     file = tmp_path / "theirs.db"
     theirs(file)
     LEFT[left](file)

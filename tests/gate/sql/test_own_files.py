@@ -25,7 +25,7 @@ def test_a_folder_that_is_not_absolute_is_ignored(tmp_path: Path, monkeypatch: p
     assert own_store({"XDG_STATE_HOME": "relative"}) == expected
 
 
-def test_what_is_named_goes_first_and_the_own_one_last(tmp_path: Path) -> None:
+def test_a_given_store_comes_before_the_environment_and_the_own_file_last(tmp_path: Path) -> None:
     environ = {"XDG_STATE_HOME": str(tmp_path), "AGENTS_STORE": "sqlite:///env.db"}
     assert store_from("sqlite:///given.db", environ) == "sqlite:///given.db"
     assert store_from(None, environ) == "sqlite:///env.db"
