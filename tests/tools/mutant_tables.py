@@ -90,7 +90,9 @@ MODULES = {
             *("_NOTICE", "_UNITS", "_WINDOWS", "_STANDING"),
         ),
     ),
-    "gate.stores": Module(GATE / "stores.py", (f"{_CONTRACTS}start_book.py", f"{_GUARD}parts.py")),
+    "gate.stores": Module(
+        GATE / "stores.py", (f"{_CONTRACTS}run_state_store.py", f"{_CONTRACTS}start_book.py", f"{_GUARD}parts.py")
+    ),
     "gate.guardrails": Module(GATE / "guardrails.py", (f"{_GATE}guardrails.py",)),
     "gate.json_values": Module(
         GATE / "json_values.py", (f"{_GATE}json_values.py", f"{_GATE}guardrails.py", f"{_POLICY}fitting.py")
