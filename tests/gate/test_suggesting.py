@@ -240,7 +240,7 @@ def test_a_call_that_a_person_changed_is_not_allowed_as_it_was() -> None:
     assert "decide: allow" not in text
 
 
-def test_a_call_both_allowed_and_denied_suggests_no_rule() -> None:
+def test_a_call_both_allowed_and_denied_is_suggested_neither_way() -> None:
     day = History().call("files/write", "approved", path="/a/b/c").call("files/write", "denied", path="/a/b/c")
     assert "allow" not in day.text()
     assert "deny" not in day.text().replace("denied", "")

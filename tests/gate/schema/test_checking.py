@@ -282,7 +282,7 @@ def test_several_values_can_share_one_budget() -> None:
     assert CHECKER.check_here(list(range(1_000)), {"items": {"type": "integer"}}, steps).why == TOO_MANY_STEPS
 
 
-async def test_a_schema_of_ordinary_size_is_checked_without_waiting() -> None:
+async def test_a_value_of_ordinary_size_is_checked_without_waiting() -> None:
     schema = {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}}
     checking = asyncio.create_task(CHECKER.check({"names": ["a"] * 200}, schema))
     await asyncio.sleep(0)
