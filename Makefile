@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
 # Without the files that start, wire and end the guard: only tests of whole processes reach those.
-GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor login opened_gate over_http remote),$(wildcard $(PACKAGE)/guard/*.py))
+GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor opened_gate over_http remote),$(wildcard $(PACKAGE)/guard/*.py))
 COMMA := ,
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(PACKAGE)/gate/*.py,$(PACKAGE)/gate/approvals/*,$(PACKAGE)/gate/audit/*,$(PACKAGE)/gate/secrets/*,$(subst .py ,.py$(COMMA),$(GUARD))
 LOCKING := $(VENV)/locking
