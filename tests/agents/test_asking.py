@@ -91,8 +91,10 @@ async def test_with_rules_the_judge_may_be_left_out(tmp_path: Path) -> None:
         create_runner()
 
 
+# A shell starts background jobs with SIGINT ignored, and what they start inherits that.
 SCRIPT = """
-import asyncio
+import asyncio, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from openai_responses_mcp.agents import Agent, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 
