@@ -71,6 +71,9 @@ class StdioClient:
         data, self._read = bytes(self._read[:count]), self._read[count:]
         return data
 
+    def read_what_is_there(self) -> bytes:
+        return os.read(self._from_server, 1024 * 1024)
+
     async def _read_more(self) -> bytes:
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self._from_server, readable.set)

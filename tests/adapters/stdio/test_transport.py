@@ -302,3 +302,35 @@ async def test_a_closed_transport_leaves_no_threads() -> None:
     assert {thread for thread in threading.enumerate() if thread.name in ("stdin", "stdout")} <= before
     for descriptor in (ours[0], theirs[1]):
         os.close(descriptor)
+
+
+@both_kinds_of_wire
+async def test_a_short_reply_to_a_client_that_reads_is_there_at_once(connect: Connect, pair: Pair) -> None:
+    client = connect(pair)
+    client.transport().send(b"{}")
+    assert client.read_what_is_there() == b"{}\n"
+
+
+@both_kinds_of_wire
+async def test_short_replies_to_a_client_that_does_not_read_do_not_stop_the_server(
+    connect: Connect, pair: Pair
+) -> None:
+    client = connect(pair)
+    transport = client.transport()
+    bodies = [b"%04d" % number + b"x" * 1000 for number in range(2000)]
+    too_late = threading.Timer(WAIT_SECONDS, client.close)
+    too_late.start()
+    for body in bodies:
+        transport.send(body)
+    too_late.cancel()
+    assert await client.read_lines(len(bodies)) == bodies
+
+
+@both_kinds_of_wire
+async def test_short_and_long_replies_keep_their_order(connect: Connect, pair: Pair) -> None:
+    client = connect(pair)
+    transport = client.transport()
+    bodies = [b"%03d" % number + b"x" * (10 if number % 2 else 10_000) for number in range(200)]
+    for body in bodies:
+        transport.send(body)
+    assert await client.read_lines(len(bodies)) == bodies
