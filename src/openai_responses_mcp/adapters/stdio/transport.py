@@ -3,8 +3,8 @@
 The reader is at most a few chunks ahead of the loop, and the loop takes no chunk while the client leaves too much
 unread. So if one side is slow, the other slows down too, instead of filling the memory.
 
-The loop itself writes what the system takes without a wait: waking the writer would nearly double the time that the
-guard adds to a call.
+The loop itself writes what the system takes without a wait. Waking the writer takes longer, which `make bench` shows in
+what the guard adds to a call.
 """
 
 import asyncio
