@@ -2,7 +2,7 @@
 
     python -m tests.tools.mutant_tests
 
-Each line on stdin is a JSON list of pytest's arguments; its exit code, or -1 after `LIMIT_SECONDS`, is a line on stdout.
+Each line on stdin is a JSON list of the most seconds and pytest's arguments; its exit code, or -1 after so long, is a line on stdout.
 """
 
 import gc
@@ -17,7 +17,6 @@ import pytest
 
 # `agents` because pytest itself imports it on its way to a folder of that name.
 SLOW_IMPORTS = ("agents", "hypothesis.strategies", "psycopg", "pytest_asyncio.plugin", "pytest_timeout", "sqlalchemy")
-LIMIT_SECONDS = 60.0
 _LOOK_SECONDS = 0.02
 
 
@@ -26,18 +25,18 @@ def main() -> None:
         importlib.import_module(name)
     gc.freeze()  # What is imported is not garbage; looking at it again in each fork takes time.
     for line in sys.stdin:
-        sys.stdout.write(f"{_exit_code(json.loads(line))}\n")
+        sys.stdout.write(f"{_exit_code(*json.loads(line))}\n")
         sys.stdout.flush()
 
 
-def _exit_code(arguments: list[str]) -> int:
+def _exit_code(limit_seconds: float, arguments: list[str]) -> int:
     child = os.fork()
     if child == 0:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(nowhere, descriptor)
         os._exit(pytest.main(arguments))
-    deadline = time.monotonic() + LIMIT_SECONDS
+    deadline = time.monotonic() + limit_seconds
     while time.monotonic() < deadline:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:

@@ -2,7 +2,9 @@
 
     python -m tests.tools.mutants [--modules framer citations ...] [--share 1.0] [--jobs 2]
 
-Works on a copy of the tree. A mutant is tried with the tests that reach its statement, the fastest first.
+Works on a copy of the tree. A mutant is tried with the tests that reach its statement, the fastest first. One that runs
+out of time is tried again when the others are done, alone and with more time; if it runs out of time again, it counts as
+killed and is counted separately too.
 
 The operators: a comparison becomes its neighbour (< and <=, == and !=, is and is not, in and not in), `and` and `or` change places, `not` is dropped, + and -, * and // change places, a whole number grows by one, a
 text becomes another, True and False change places, a returned value becomes None, a condition is turned around, a loop
@@ -16,6 +18,7 @@ Which modules and tests: `mutant_tables`. Survivors that are known and explained
 import argparse
 import ast
 import copy
+import enum
 import json
 import os
 import random
@@ -35,7 +38,9 @@ from tests.tools.mutant_tables import KNOWN_SURVIVORS, MODULES
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_KILLED = 0.90
-TEST_SECONDS = 60.0
+LIMIT_SECONDS = 60.0
+PATIENCE = 3
+"""How much more time a mutant gets in its second try."""
 PULSE_SECONDS = 20.0
 NO_SUCH_TEST = 4
 """The exit code of pytest; also if a file of tests cannot be imported."""
@@ -85,6 +90,12 @@ OPTIONS = (
     *("-x", "-q", "-m", "not slow", "--assert=plain", "--hypothesis-seed=0", "--hypothesis-profile=impatient"),
     *("-p", "asyncio", "-p", "timeout", "-p", "hypothesispytest", "-p", "impatience", "-p", "no:cacheprovider"),
 )
+
+
+class Outcome(enum.Enum):
+    KILLED = enum.auto()
+    OUT_OF_TIME = enum.auto()
+    SURVIVED = enum.auto()
 
 
 class Mutant(NamedTuple):
@@ -263,38 +274,44 @@ class Workshop:
         module, notes = MODULES[name], self._root / "reached.json"
         self.close()
         self._tests = self._start(REACHED_BY=f"{self._root / module.path}:{notes}")
-        if self._run(module.tests, module.test_seconds) != 0:
+        if self._run(module.tests, module.test_seconds * PATIENCE, LIMIT_SECONDS * PATIENCE) != 0:
             raise SystemExit(f"The tests of {name} fail without any mutant.")
         return {int(line): tests for line, tests in json.loads(notes.read_text()).items()}
 
-    def survives(self, mutant: Mutant, reached: Reached) -> bool:
-        """Whether the tests that reach the statement pass with the mutant; all tests, if it runs while it is imported."""
+    def outcome(self, mutant: Mutant, reached: Reached, patience: int = 1) -> Outcome:
+        """Of the tests that reach the statement; of all tests, if it runs while it is imported."""
         module = MODULES[mutant.module]
         target = self._root / module.path
         original = target.read_text()
         target.write_text(mutant.source)
         chosen = [test for line in mutant.lines for test in reached.get(line, ())]
+        seconds = (module.test_seconds * patience, LIMIT_SECONDS * patience)
+        started = time.monotonic()
         try:
             code = NO_SUCH_TEST
             if chosen and "import" not in chosen:
-                code = self._run(tuple(dict.fromkeys(chosen)), module.test_seconds)
-            return (self._run(module.tests, module.test_seconds) if code == NO_SUCH_TEST else code) == 0
+                code = self._run(tuple(dict.fromkeys(chosen)), *seconds)
+            code = self._run(module.tests, *seconds) if code == NO_SUCH_TEST else code
         finally:
             target.write_text(original)
+        if code == 0:
+            return Outcome.SURVIVED
+        return Outcome.OUT_OF_TIME if time.monotonic() - started >= seconds[0] else Outcome.KILLED
 
-    def _run(self, tests: tuple[str, ...], test_seconds: int) -> int:
+    def _run(self, tests: tuple[str, ...], test_seconds: int, limit_seconds: float) -> int:
         # Each try has examples of its own; what was found for one mutant says nothing about the next.
         shutil.rmtree(self._root / ".hypothesis", ignore_errors=True)
         assert self._tests.stdin is not None
         assert self._tests.stdout is not None
-        self._tests.stdin.write(json.dumps([*OPTIONS, f"--timeout={test_seconds}", *tests]) + "\n")
+        order = [limit_seconds, [*OPTIONS, f"--timeout={test_seconds}", *tests]]
+        self._tests.stdin.write(json.dumps(order) + "\n")
         self._tests.stdin.flush()
         return int(self._tests.stdout.readline())
 
     def close(self) -> None:
         assert self._tests.stdin is not None
         self._tests.stdin.close()
-        self._tests.wait(TEST_SECONDS)
+        self._tests.wait(LIMIT_SECONDS)
 
 
 def say(text: str) -> None:
@@ -302,7 +319,7 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def survivors_of(name: str, mutants: list[Mutant], jobs: int) -> list[Mutant]:
+def outcomes_of(name: str, mutants: list[Mutant], jobs: int) -> list[Outcome]:
     with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         first = Workshop(Path(folder) / "first")
         reached = first.reached_by(name)
@@ -313,21 +330,22 @@ def survivors_of(name: str, mutants: list[Mutant], jobs: int) -> list[Mutant]:
             free.put(one)
         progress = _Progress(len(mutants))
 
-        def survives(mutant: Mutant) -> bool:
+        def outcome(mutant: Mutant) -> Outcome:
             workshop = free.get()
-            started = time.monotonic()
             try:
-                return workshop.survives(mutant, reached)
+                return workshop.outcome(mutant, reached)
             finally:
                 free.put(workshop)
                 progress.step()
-                if time.monotonic() - started >= MODULES[name].test_seconds:
-                    say(f"  out of time, line {mutant.line}, {mutant.change}: {mutant.code}")
 
-        survived = list(pool.map(survives, mutants))
+        outcomes = list(pool.map(outcome, mutants))
+        for number, mutant in enumerate(mutants):
+            if outcomes[number] is Outcome.OUT_OF_TIME:
+                outcomes[number] = workshops[0].outcome(mutant, reached, PATIENCE)
+                say(f"  out of time, then {outcomes[number].name}, line {mutant.line}, {mutant.change}: {mutant.code}")
         for one in workshops:
             one.close()
-    return [mutant for mutant, is_alive in zip(mutants, survived, strict=True) if is_alive]
+    return outcomes
 
 
 class _Progress:
@@ -349,28 +367,33 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the mutants to try, chosen by lot")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    failed = 0
+    rows = []
     for name in options.modules:
         mutants = list(mutants_of(name, (ROOT / MODULES[name].path).read_text(), MODULES[name].words))
         if options.share < 1.0:
             mutants = random.Random(1).sample(mutants, max(1, round(len(mutants) * options.share)))
-        survivors = survivors_of(name, mutants, options.jobs)
-        failed += _report(name, len(mutants), survivors)
-    say(f"{len(options.modules) - failed} passed, {failed} failed")
+        rows.append(_report(name, mutants, outcomes_of(name, mutants, options.jobs)))
+    say("| module | mutants | killed | % | out of time | explained | unexplained |\n| --- |" + " --: |" * 6)
+    for name, *figures in rows:
+        say(f"| {name} | " + " | ".join(map(str, figures)) + " |")
+    failed = sum(killed / total < LEAST_KILLED for _, total, killed, *_ in rows)
+    say(f"{len(rows) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
-def _report(name: str, total: int, survivors: list[Mutant]) -> bool:
-    """Whether too many have survived."""
-    known = {mutant: KNOWN_SURVIVORS.get((mutant.module, mutant.code, mutant.change)) for mutant in survivors}
-    killed = (total - len(survivors)) / total
-    say(f"{name}: {total - len(survivors)} of {total} mutants killed ({killed:.1%})")
-    for mutant, reason in known.items():
-        say(
-            f"  line {mutant.line}, {mutant.change}: {mutant.code}"
-            + (f"  -- {reason}" if reason else "  -- UNEXPLAINED")
-        )
-    return killed < LEAST_KILLED
+def _report(name: str, mutants: list[Mutant], outcomes: list[Outcome]) -> tuple[str, int, int, str, int, int, int]:
+    """The row of the module in the table at the end."""
+    survivors = [mutant for mutant, one in zip(mutants, outcomes, strict=True) if one is Outcome.SURVIVED]
+    reasons = [KNOWN_SURVIVORS.get((mutant.module, mutant.code, mutant.change)) for mutant in survivors]
+    total, killed, late = len(mutants), len(mutants) - len(survivors), outcomes.count(Outcome.OUT_OF_TIME)
+    percent = f"{killed / total:.1%}"
+    say(
+        f"{name}: {killed} of {total} mutants killed ({percent})"
+        + f", {late} of them by running out of time" * bool(late)
+    )
+    for mutant, reason in zip(survivors, reasons, strict=True):
+        say(f"  line {mutant.line}, {mutant.change}: {mutant.code}  -- {reason or 'UNEXPLAINED'}")
+    return name, total, killed, percent, late, len(survivors) - reasons.count(None), reasons.count(None)
 
 
 if __name__ == "__main__":
