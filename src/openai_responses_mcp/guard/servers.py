@@ -86,6 +86,8 @@ _LAUNCHERS: Mapping[str, _Launcher] = {
     "python": _launcher(values="-W -X"),
     "node": _launcher(values="-r --require --import --loader --env-file -C --conditions"),
     "tsx": _launcher(),
+    **dict.fromkeys(("sh", "bash", "zsh"), _launcher()),
+    "go": _launcher("run"),
     "deno": _launcher("run", "--config -c --import-map --lock --cert"),
     "ruby": _launcher(values="-I -r"),
     "php": _launcher(values="-d -c"),
@@ -96,6 +98,7 @@ _LAUNCHERS: Mapping[str, _Launcher] = {
     "cmd": _launcher("/c /C"),
 }
 _NUMBERED = re.compile(r"(python|node|ruby|php|java)w?[0-9.]*")
+_INLINE_CODE = re.compile(r"-[a-zI]*c")
 _ASSIGNMENT = re.compile(r"\w+=.*", re.ASCII | re.DOTALL)
 _PROGRAM_ENDING = re.compile(r"\.(exe|cmd|bat)", re.IGNORECASE)
 _ENDING = re.compile(r"\.(pyz?|[mc]?[jt]s|jar|rb|php|sh|dll|exe|cmd|bat)", re.IGNORECASE)
@@ -135,7 +138,7 @@ def _launched(launcher: _Launcher, words: Sequence[str]) -> Sequence[str]:
         word = rest.pop(0)
         if word in ("-m", "-jar"):
             return rest
-        if word == "-c" and word not in launcher.values:
+        if _INLINE_CODE.fullmatch(word) and word not in launcher.values:
             return ()
         if can_be_verb and word in launcher.verbs:
             continue
