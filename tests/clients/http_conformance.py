@@ -89,7 +89,7 @@ async def unguarded() -> AsyncIterator[str]:
     """The address of the server without a guard."""
     listening, clients = listening_socket("127.0.0.1", 0), ClientsOfCallers(relay)
     port = listening.getsockname()[1]
-    mcp = McpOverHttp(clients.serve, AllowedHosts(port, None), Callers({}, None), FakeLogger())
+    mcp = McpOverHttp(clients.serve, AllowedHosts(f"http://127.0.0.1:{port}", None), Callers({}, None), FakeLogger())
     server = HttpServer(mcp.app)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     yield f"http://127.0.0.1:{port}/mcp"

@@ -61,7 +61,9 @@ class HttpSessionClient:
     def __init__(self) -> None:
         self._transports: asyncio.Queue[Transport] = asyncio.Queue()
         self._ended = asyncio.Event()
-        self._mcp = McpOverHttp(self._serve, AllowedHosts(PORT, None), Callers({}, None), FakeLogger())
+        self._mcp = McpOverHttp(
+            self._serve, AllowedHosts(f"http://127.0.0.1:{PORT}", None), Callers({}, None), FakeLogger()
+        )
         self._exchanges: list[Exchanged] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._is_reading = asyncio.Event()

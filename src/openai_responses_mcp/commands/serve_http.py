@@ -215,11 +215,11 @@ async def serve_until_stopped(
         listening = listening_socket(options.host, options.port)
     except AddressInUse as exc:
         raise ConfigError((exc.args[0],)) from exc
-    port: int = listening.getsockname()[1]
+    address = options.address(listening.getsockname()[1])
     issuer = Issuer(settings.issuer, settings.audience) if settings.issuer and settings.audience else None
     mcp = McpOverHttp(
         serve,
-        AllowedHosts(port, settings.public_url),
+        AllowedHosts(address, settings.public_url),
         Callers(tokens, IssuerKeys(issuer) if issuer else None),
         logger,
         issuer=issuer,
@@ -231,7 +231,6 @@ async def serve_until_stopped(
         listening.close()
         raise ConfigError((f"--tls-cert, --tls-key: {exc.strerror or exc}",)) from exc
     running = asyncio.ensure_future(server.serve(sockets=[listening]))
-    address = options.address(port)
     os.write(2, f"{program}: serving on {address}{MCP_PATH}\n".encode())
     on_listening(address.partition("://")[2])
     ends: set[asyncio.Future[Any]] = {running, stopped}

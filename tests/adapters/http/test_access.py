@@ -106,6 +106,18 @@ async def test_a_key_that_came_later_is_found_but_made_up_ones_do_not_make_us_as
         with pytest.raises(Unauthorized):
             await caller(callers, token(OTHER_KEY, "two"))
     assert len(issuer.asked) == 3
+    issuer.keys.append(published(OTHER_KEY, "two"))
+    issuer.now += 11
+    assert await caller(callers, token(OTHER_KEY, "two")) == "ann"
+
+
+async def test_a_key_that_the_issuer_no_longer_publishes_does_not_count() -> None:
+    issuer = FakeIssuer()
+    callers = issuer.callers()
+    assert await caller(callers, token()) == "ann"
+    issuer.keys, issuer.now = [published(OTHER_KEY, "two")], issuer.now + 301
+    with pytest.raises(Unauthorized):
+        await caller(callers, token())
 
 
 async def test_metadata_of_another_issuer_is_not_used() -> None:
@@ -174,4 +186,23 @@ async def test_a_header_that_names_no_token_is_refused(given: list[str]) -> None
     ids=str,
 )
 def test_hosts_and_origins_are_compared_whole(hosts: list[str], origins: list[str], is_open: bool) -> None:
-    assert AllowedHosts(80, "https://answers.example/mcp").is_open_to(hosts, origins) is is_open
+    hosts_of = AllowedHosts("http://127.0.0.1:80", "https://answers.example/mcp")
+    assert hosts_of.is_open_to(hosts, origins) is is_open
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "is_open"),
+    [
+        ("http://127.0.0.2:8080", "127.0.0.2:8080", True),
+        ("http://127.0.0.2:8080", "localhost:8080", True),
+        ("http://[::1]:8080", "[::1]:8080", True),
+        ("https://localhost:8443", "localhost:8443", True),
+        ("http://127.0.0.1:8080", "127.0.0.2:8080", False),
+        ("http://0.0.0.0:8080", "0.0.0.0:8080", False),
+        ("http://192.0.2.1:8080", "192.0.2.1:8080", False),
+    ],
+)
+def test_the_address_it_listens_on_is_a_host_only_on_this_machine(address: str, host: str, is_open: bool) -> None:
+    hosts = AllowedHosts(address, None)
+    assert hosts.is_open_to([host], []) is is_open
+    assert hosts.resource == f"{address}/mcp"

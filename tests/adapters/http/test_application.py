@@ -28,7 +28,7 @@ class Served:
         public_url = None if issuer is None else issuer.audience
         self.mcp = McpOverHttp(
             self._serve,
-            AllowedHosts(8080, public_url),
+            AllowedHosts("http://127.0.0.1:8080", public_url),
             Callers({}, IssuerKeys(issuer) if issuer else None),
             FakeLogger(),
             issuer=issuer,

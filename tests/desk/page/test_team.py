@@ -34,7 +34,7 @@ def stores(clock: FakeClock) -> Stores:
 
 @pytest.fixture
 async def browser(stores: Stores) -> AsyncIterator[httpx2.AsyncClient]:
-    hosts = AllowedHosts(8123, f"{ORIGIN}/mcp")
+    hosts = AllowedHosts("http://127.0.0.1:8123", f"{ORIGIN}/mcp")
     app = team_application(desk_on(stores), hosts, Callers(TOKENS, None), is_secure=True)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=ORIGIN) as client:
         yield client
@@ -78,7 +78,7 @@ async def test_a_person_signs_in_and_their_name_is_in_the_record(browser: httpx2
 
 
 async def test_a_token_of_the_issuer_signs_in_with_its_subject(stores: Stores) -> None:
-    app = team_application(desk_on(stores), AllowedHosts(8123, ORIGIN), FakeIssuer().callers())
+    app = team_application(desk_on(stores), AllowedHosts("http://127.0.0.1:8123", ORIGIN), FakeIssuer().callers())
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=ORIGIN) as browser:
         assert (await sign_in(browser, access_token(aud="https://other.example"))).status_code == 401
         found = re.search(r"url=(/[\w-]+)/", (await sign_in(browser, access_token())).text)

@@ -53,15 +53,21 @@ class Issuer(NamedTuple):
 
 
 class AllowedHosts:
-    """Hosts and origins that requests may name: those of this machine, and that of the public URL."""
+    """Hosts and origins that requests may name: those of this machine, and that of the public URL.
 
-    def __init__(self, port: int, public_url: str | None) -> None:
-        names = ("127.0.0.1", "localhost", "[::1]")
-        self._hosts = {f"{name}:{port}" for name in names}
-        if port in (80, 443):  # Clients leave standard ports out.
-            self._hosts |= {*names}
+    `address` is where the server listens, with the port that it took.
+    """
+
+    def __init__(self, address: str, public_url: str | None) -> None:
+        listening = urlsplit(address)
+        names = {"127.0.0.1", "localhost", "[::1]"}
+        if is_loopback(listening.hostname or ""):  # Another address of this machine, such as 127.0.0.2.
+            names |= {listening.netloc.lower().rpartition(":")[0]}
+        self._hosts = {f"{name}:{listening.port}" for name in names}
+        if listening.port in (80, 443):  # Clients leave standard ports out.
+            self._hosts |= names
         self._origins = {f"http://{host}" for host in self._hosts} | {f"https://{host}" for host in self._hosts}
-        self.resource = public_url or f"http://127.0.0.1:{port}{MCP_PATH}"
+        self.resource = public_url or f"{address}{MCP_PATH}"
         if public_url is not None:
             parts = urlsplit(public_url)
             standard = {"http": 80, "https": 443}[parts.scheme]

@@ -209,12 +209,12 @@ async def serve_team(
     """Serve until a signal ends the process; the exit code. Raises `AddressInUse`, OSError for a certificate that is unfit."""
     stopped = stopped_by_signal()
     listening = listening_socket(options.host, options.port)
-    port: int = listening.getsockname()[1]
+    address = options.address(listening.getsockname()[1])
     issuer = Issuer(settings.issuer, settings.audience) if settings.issuer and settings.audience else None
-    link = settings.public_url or f"{options.address(port)}/"
+    link = settings.public_url or f"{address}/"
     app = team_application(
         desk,
-        AllowedHosts(port, settings.public_url),
+        AllowedHosts(address, settings.public_url),
         Callers(tokens, IssuerKeys(issuer) if issuer else None),
         is_secure=link.startswith("https"),
     )
