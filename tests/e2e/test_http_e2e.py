@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from mcp.client import Client
 
 from openai_responses_mcp import __version__
@@ -310,8 +311,10 @@ async def test_without_a_valid_token_a_call_is_refused(
 
 async def test_a_token_in_the_address_is_refused(guarded: HttpProcess, http: httpx2.AsyncClient) -> None:
     message = enveloped(1, "tools/list")
-    url = f"{guarded.url}?access_token=token-of-ann-1234567890"
-    assert (await http.post(url, json=message, headers={**routed(message), **ANN})).status_code == 400
+    for name in ("access_token", "Authorization"):
+        url = f"{guarded.url}?{name}=token-of-ann-1234567890"
+        assert (await http.post(url, json=message, headers={**routed(message), **ANN})).status_code == 400
+        assert (await http.post(url, json=message, headers=routed(message))).status_code == 400
 
 
 async def test_a_session_belongs_to_its_caller(guarded: HttpProcess, http: httpx2.AsyncClient) -> None:
@@ -371,16 +374,18 @@ def test_a_start_that_would_not_be_safe_is_refused(
 # Access tokens of an issuer
 
 AUDIENCE = "https://answers.example/mcp"
+CURVE_KEY = ec.generate_private_key(ec.SECP256R1())
+CURVE_JWK = {**json.loads(jwt.algorithms.ECAlgorithm.to_jwk(CURVE_KEY.public_key())), "kid": "curve"}
 
 
 class LoopbackIssuer(BaseHTTPRequestHandler):
-    """Publishes its metadata and one key."""
+    """Publishes its metadata, an RSA key and a key on an elliptic curve."""
 
     def do_GET(self) -> None:
         root = f"http://{self.headers['host']}"
         found = {
             "/.well-known/oauth-authorization-server": {"issuer": root, "jwks_uri": f"{root}/keys"},
-            "/keys": {"keys": [published(ISSUER_KEY, "one")]},
+            "/keys": {"keys": [published(ISSUER_KEY, "one"), CURVE_JWK]},
         }.get(self.path)
         self.send_response(404 if found is None else 200)
         self.end_headers()
@@ -408,10 +413,12 @@ def behind_issuer(
         yield server
 
 
-def bearer(issuer: str, key: Any = ISSUER_KEY, algorithm: str = "RS256", **changes: Any) -> dict[str, str]:
+def bearer(
+    issuer: str, key: Any = ISSUER_KEY, algorithm: str = "RS256", kid: str = "one", **changes: Any
+) -> dict[str, str]:
     claims = {"iss": issuer, "aud": AUDIENCE, "exp": time.time() + 60, "sub": "ann@example.com", **changes}
     claims = {name: value for name, value in claims.items() if value is not None}
-    return {"authorization": f"Bearer {jwt.encode(claims, key, algorithm, headers={'kid': 'one'})}"}
+    return {"authorization": f"Bearer {jwt.encode(claims, key, algorithm, headers={'kid': kid})}"}
 
 
 async def test_the_subject_of_an_access_token_is_who_asks(
@@ -422,6 +429,8 @@ async def test_the_subject_of_an_access_token_is_who_asks(
     assert reply.json()["result"]["resultType"] == "complete"
     assert any("caller=ann@example.com" in line for line in behind_issuer.complaints)
     assert not any(token["authorization"][7:] in line for line in behind_issuer.complaints)
+    curve = bearer(issuer, CURVE_KEY, "ES256", "curve", aud=["https://other.example", AUDIENCE])
+    assert (await http.post(behind_issuer.url, json=message, headers={**routed(message), **curve})).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ class McpOverHttp:
         """None once the response has been sent."""
         if not self._is_let_in(request):
             return _text(403, "Forbidden: the host or the origin is not allowed")
-        if any(name in request.query_params for name in _TOKENS_IN_QUERIES):
+        if any(name.lower() in _TOKENS_IN_QUERIES for name in request.query_params):
             return _text(400, "Bad Request: a token belongs into the header Authorization")
         try:
             caller = await self._callers.caller(request.headers.getlist("authorization"))

@@ -5,6 +5,7 @@ no request. An exchange takes one message, and is closed when its client closes 
 """
 
 import asyncio
+import re
 import secrets
 import time
 from collections import deque
@@ -19,6 +20,8 @@ from openai_responses_mcp.domain.ports import Received, Transport
 # While a client leaves this much unread, nothing more is taken from it.
 MOST_UNREAD_BYTES = 4 * 1024 * 1024
 _CLOSED = "the client has closed its end"
+# Python refuses to read a number with thousands of digits.
+_EVENT_NUMBER = re.compile("[0-9]{1,18}")
 
 
 class HttpExchange(Transport):
@@ -107,7 +110,7 @@ class HttpSession(Transport):
         """The outbox that an event came from, and the number of the event."""
         name, _, number = event_id.partition("-")
         outbox = self._outboxes.get(name)
-        return (outbox, int(number)) if outbox is not None and number.isascii() and number.isdigit() else None
+        return (outbox, int(number)) if outbox is not None and _EVENT_NUMBER.fullmatch(number) else None
 
     @property
     def is_idle(self) -> bool:
