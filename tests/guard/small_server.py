@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from typing import Any
 
 SEEN = sys.argv[1] if len(sys.argv) > 1 else os.devnull
@@ -137,9 +136,6 @@ def main() -> None:
             send({"id": request["id"], "result": {"tools": entries()}})
         elif method == "tools/call":
             call(request)
-        elif method == "slow":
-            time.sleep(0.2)
-            send({"id": request["id"], "result": {}})
         elif method == "environment":
             send({"id": request["id"], "result": {"names": sorted(os.environ)}})
         elif "id" in request and method:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +16,7 @@ from tests.e2e.client import COMMAND, WAIT_SECONDS, environment, line, request
 from tests.e2e.test_process import FULL, memory_bytes, own_pipe, stray, wait_for_output
 from tests.guard.conftest import ALLOW_ALL, SMALL_SERVER, Guarded, policy_file, text_of
 from tests.guard.test_guard_e2e import until
-from tests.guard.test_guard_faults import ENDS_WITHIN_SECONDS, wait_until
+from tests.guard.test_guard_faults import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +31,7 @@ def test_a_client_that_closes_stdout_ends_guard_and_server(guarded: Guarded, met
         wait_for_output(reading)
         if method == "hang":
             guard.start_call("hang")
-        began = time.monotonic()
     assert guard.exit_code() == 0
-    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
     assert "Traceback" not in guard.stderr
 
 
