@@ -14,14 +14,12 @@ from urllib.parse import parse_qsl, urlsplit
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from openai_responses_mcp.rehearsal.answers import AskedInput, Situation, needs_search, read_question
-from openai_responses_mcp.rehearsal.api import (
-    Memory,
-    TimesAsked,
+from openai_responses_mcp.rehearsal.server import (
     check_key,
+    has_search_tool,
     includes_sources,
     previous_response_not_found,
     read_json,
-    search_tools_of,
 )
 from openai_responses_mcp.rehearsal.wire import (
     STREAM_HEADERS,
@@ -37,6 +35,7 @@ from tests.stand_in.bodies import spoiled_body
 from tests.stand_in.function_calls import call_ids, offered, read_outputs
 from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 from tests.stand_in.markers import Directives, read_directives
+from tests.stand_in.memory import Memory, TimesAsked
 from tests.stand_in.models import UNKNOWN_MODEL, get_model, list_models
 from tests.stand_in.odd_answers import item_events, write_odd_answer
 from tests.stand_in.pace import first_half, paced
@@ -59,12 +58,12 @@ def check_request(request: dict[str, Any]) -> None:
         raise ApiError(400, message, param="model", code="model_not_found")
     if request.get("background") and request.get("store") is False:
         raise ApiError(400, "Background mode requires 'store' to be true.", param="store")
-    if search_tools_of(request) and (request.get("reasoning") or {}).get("effort") == "minimal":
+    if has_search_tool(request) and (request.get("reasoning") or {}).get("effort") == "minimal":
         raise ApiError(400, "web_search cannot be used with reasoning.effort 'minimal'.", param="tools")
 
 
 def _is_searched(request: dict[str, Any], question: str, wish: bool | None) -> bool:
-    return bool(search_tools_of(request)) and needs_search(question) if wish is None else wish
+    return has_search_tool(request) and needs_search(question) if wish is None else wish
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from openai_responses_mcp.rehearsal.api import Memory, RehearsedRun, StoredRuns, read_starting_after
+from openai_responses_mcp.rehearsal.server import RehearsedRun, read_starting_after
 from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, ApiError, encode_event, usual_error
 from tests.stand_in.http_wire import Ending, Reply
 from tests.stand_in.markers import NO_REPLY, WORKS, Cut, Directives
+from tests.stand_in.memory import Memory, StoredRuns
 from tests.stand_in.replies import error_reply, json_reply, with_header
 
 Events = list[dict[str, Any]]

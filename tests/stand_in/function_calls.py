@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from openai_responses_mcp.rehearsal.answers import content_text
-from openai_responses_mcp.rehearsal.api import tools_of
+from openai_responses_mcp.rehearsal.server import tools_of
 from openai_responses_mcp.rehearsal.wire import ApiError, Item, deltas, new_id
 from tests.stand_in.markers import FunctionCall
 

@@ -4,7 +4,6 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from openai_responses_mcp.domain.texts import without_surrogates
@@ -29,35 +28,28 @@ class ApiError(Exception):
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
 
-@dataclass(frozen=True, slots=True)
-class _Usual:
-    """How the API usually words a status."""
-
-    message: str
-    type: str = INVALID
-    code: str | None = None
-
-
-_USUAL = {
-    400: _Usual("The request is malformed."),
-    401: _Usual("Incorrect API key provided.", code="invalid_api_key"),
-    403: _Usual("Your project does not have access to this resource.", "request_forbidden"),
-    404: _Usual("The requested resource was not found.", code="not_found"),
-    409: _Usual("The resource is being changed by another request.", "conflict_error"),
-    413: _Usual("The request is too large."),
-    422: _Usual("The request cannot be processed."),
-    429: _Usual("Rate limit reached for requests. Please try again later.", "requests", "rate_limit_exceeded"),
-    500: _Usual("The server had an error while processing your request.", "server_error", "server_error"),
-    502: _Usual("Bad gateway.", "server_error"),
-    503: _Usual("The engine is currently overloaded, please try again later.", "server_error", "server_overloaded"),
-    504: _Usual("The request timed out.", "server_error", "timeout"),
+# How the API words a status: message, type, code.
+_USUAL: dict[int, tuple[str, str, str | None]] = {
+    400: ("The request is malformed.", INVALID, None),
+    401: ("Incorrect API key provided.", INVALID, "invalid_api_key"),
+    403: ("Your project does not have access to this resource.", "request_forbidden", None),
+    404: ("The requested resource was not found.", INVALID, "not_found"),
+    409: ("The resource is being changed by another request.", "conflict_error", None),
+    413: ("The request is too large.", INVALID, None),
+    422: ("The request cannot be processed.", INVALID, None),
+    429: ("Rate limit reached for requests. Please try again later.", "requests", "rate_limit_exceeded"),
+    500: ("The server had an error while processing your request.", "server_error", "server_error"),
+    502: ("Bad gateway.", "server_error", None),
+    503: ("The engine is currently overloaded, please try again later.", "server_error", "server_overloaded"),
+    504: ("The request timed out.", "server_error", "timeout"),
 }
 
 
 def usual_error(status: int) -> ApiError:
     """The error that the API gives with this status."""
-    usual = _USUAL.get(status, _Usual("The request failed.", INVALID if status < 500 else "server_error"))
-    return ApiError(status, usual.message, type=usual.type, code=usual.code)
+    unknown = ("The request failed.", INVALID if status < 500 else "server_error", None)
+    message, kind, code = _USUAL.get(status, unknown)
+    return ApiError(status, message, type=kind, code=code)
 
 
 Item = dict[str, Any]
@@ -174,21 +166,6 @@ def numbered(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"type": event["type"], "sequence_number": number} | event for number, event in enumerate(events)]
 
 
-def stream_events(response: dict[str, Any], item_events: "Callable[[int, Item], _Events] | None" = None) -> _Events:
-    """The whole sequence, still without numbers. A background response is queued first."""
-    started = unfinished(response, "in_progress")
-    if response["background"]:
-        queued = unfinished(response, "queued")
-        yield {"type": "response.created", "response": queued}
-        yield {"type": "response.queued", "response": queued}
-    else:
-        yield {"type": "response.created", "response": started}
-    yield {"type": "response.in_progress", "response": started}
-    for index, item in enumerate(response["output"]):
-        yield from (item_events or usual_item_events)(index, item)
-    yield {"type": f"response.{response['status']}", "response": response}
-
-
 # How an item looks when it is announced.
 _UNFINISHED: dict[str, dict[str, Any]] = {
     "web_search_call": {"status": "in_progress", "action": {"type": "search"}},
@@ -208,6 +185,21 @@ def usual_item_events(index: int, item: Item) -> _Events:
             part, {"text": "", "annotations": []}, _text_events(part), where | {"content_index": place}
         )
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def stream_events(response: dict[str, Any], item_events: Callable[[int, Item], _Events] = usual_item_events) -> _Events:
+    """The whole sequence, still without numbers. A background response is queued first."""
+    started = unfinished(response, "in_progress")
+    if response["background"]:
+        queued = unfinished(response, "queued")
+        yield {"type": "response.created", "response": queued}
+        yield {"type": "response.queued", "response": queued}
+    else:
+        yield {"type": "response.created", "response": started}
+    yield {"type": "response.in_progress", "response": started}
+    for index, item in enumerate(response["output"]):
+        yield from item_events(index, item)
+    yield {"type": f"response.{response['status']}", "response": response}
 
 
 def part_events(part: Item, empty: Item, inner: _Events, where: Item) -> _Events:
