@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 
+from openai_responses_mcp.adapters.event_stream import EventReader
 from openai_responses_mcp.adapters.openai.errors import VENDOR_ERRORS, stream_error
 from openai_responses_mcp.adapters.openai.wire import JsonObject
 from openai_responses_mcp.domain.errors import GatewayBroken
@@ -41,7 +42,7 @@ class ReplyReader:
     def __init__(self, content_type: str) -> None:
         self._is_declared = content_type.lower().startswith("text/event-stream")
         self._is_stream: bool | None = None
-        self._events = StreamedEvents()
+        self._events = EventReader(LONGEST_OBJECT_BYTES)
         self._pieces: list[bytes] = []
         self._count = 0
         self._since_last_event = 0
@@ -62,10 +63,10 @@ class ReplyReader:
             self._pieces.append(data)
             self._refuse_long_object()
             return
-        for event in self._events.receive(data):
+        for event in self._events.feed(data):
             self._has_events = True
             self._since_last_event = 0
-            if len(event) > LONGEST_OBJECT_BYTES:
+            if event is None:
                 raise BodyTooLong(LONGEST_OBJECT_BYTES, "one event")
             if event.startswith(b"[DONE]"):
                 self.has_ended = True
@@ -97,52 +98,6 @@ def _parsed(content: bytes) -> object:
     if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
         raise ValueError(f"more than {MOST_BRACKETS} lists and objects in one reply")
     return json.loads(content.decode("utf-8"))
-
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class StreamedEvents:
-    """Server-sent events from bytes in any chunks, without I/O: gives the data of each complete event.
-
-    Lines end with LF, CR or CRLF. Names, ids and comments are skipped: the API puts everything into the data. An event
-    is complete once an empty line ends it. The caller limits the number of bytes.
-    """
-
-    def __init__(self) -> None:
-        self._line: list[bytes] = []  # pieces of the current line
-        self._data: list[bytes] = []  # data lines of the current event
-        self._ends_with_return = False
-        self._is_first_line = True
-
-    def receive(self, data: bytes) -> list[bytes]:
-        events = []
-        for line in self._lines(data):
-            if line.startswith(b"data:"):
-                self._data.append(line[5:].removeprefix(b" "))
-            elif not line and self._data:
-                events.append(b"\n".join(self._data))
-                self._data = []
-        return [event for event in events if event]
-
-    def _lines(self, data: bytes) -> list[bytes]:
-        if self._ends_with_return and data:
-            data = data.removeprefix(b"\n")  # A CRLF in two chunks is one line end.
-            self._ends_with_return = False
-        if not data:
-            return []
-        self._ends_with_return = data.endswith(b"\r")
-        lines = data.splitlines()
-        rest = [] if data.endswith((b"\r", b"\n")) else [lines.pop()]
-        if not lines:
-            self._line += rest
-            return []
-        lines[0] = b"".join([*self._line, lines[0]])
-        self._line = rest
-        if self._is_first_line:
-            self._is_first_line = False
-            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-        return lines
 
 
 # Usually nothing follows the last event. If it takes longer than this, a new connection is cheaper.

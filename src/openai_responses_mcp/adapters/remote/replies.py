@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from openai_responses_mcp.adapters.event_stream import EventReader
 from openai_responses_mcp.adapters.remote.exchange import Exchange, error_body_of, media_type
-from openai_responses_mcp.adapters.remote.wire import SESSION, VERSION, EventReader, RemoteFault, revision_of
+from openai_responses_mcp.adapters.remote.wire import SESSION, VERSION, RemoteFault, revision_of
 from openai_responses_mcp.domain.jsonrpc import BadMessage, JsonObject, Reply, Request, RequestId, read
 from openai_responses_mcp.domain.ports import FramingFault
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import httpx2
 
 MOST_ARRIVED_BYTES = 4 * 1024 * 1024
+# Events with another name are no messages.
+MESSAGES = (b"message",)
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 _SECONDS_FOR_PING = 10.0
@@ -109,7 +112,7 @@ class Replies:
 
     async def converse(self, flight: Flight, headers: Mapping[str, str], on_sent: Callable[[], object]) -> None:
         """Send a request and read until its reply. Raises `RemoteFault` if none will come, or `Forgotten`."""
-        reader = EventReader(self._longest)
+        reader = EventReader(self._longest, MESSAGES)
         host = self._exchange.address.host
         fault = RemoteFault(
             f"{host} ended its reply without an answer; it is not known whether the request was carried out"
@@ -250,7 +253,7 @@ class Replies:
         """Wait, then make a reader that continues where the last response ended."""
         wait = self._retry_seconds if reader.retry_seconds is None else reader.retry_seconds
         await asyncio.sleep(max(_SHORTEST_RETRY_SECONDS, min(wait * 2 ** min(failures, 10), _LONGEST_RETRY_SECONDS)))
-        following = EventReader(self._longest)
+        following = EventReader(self._longest, MESSAGES)
         following.last_id, following.retry_seconds = reader.last_id, reader.retry_seconds
         return following
 
@@ -258,7 +261,7 @@ class Replies:
         if media_type(response) == "application/json":
             message = read(await self.whole(response))
             return message if isinstance(message, Reply) else None
-        reader = EventReader(self._longest)
+        reader = EventReader(self._longest, MESSAGES)
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 for data in reader.feed(chunk):

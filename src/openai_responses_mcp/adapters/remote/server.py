@@ -14,9 +14,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from openai_responses_mcp.adapters.event_stream import EventReader
 from openai_responses_mcp.adapters.remote.exchange import Exchange, media_type
 from openai_responses_mcp.adapters.remote.replies import (
     ACCEPT,
+    MESSAGES,
     Flight,
     Forgotten,
     Inbox,
@@ -24,7 +26,7 @@ from openai_responses_mcp.adapters.remote.replies import (
     Replies,
     encoded,
 )
-from openai_responses_mcp.adapters.remote.wire import SESSION, EnvelopeHeaders, EventReader, RemoteFault, revision_of
+from openai_responses_mcp.adapters.remote.wire import SESSION, EnvelopeHeaders, RemoteFault, revision_of
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import BadMessage, JsonObject, Notification, Reply, Request, RequestId, read
 from openai_responses_mcp.domain.ports import Channel, Received, Transport
@@ -296,7 +298,7 @@ class RemoteServer(Transport, Channel):
 
     async def _read_server_stream(self, session: RemoteSession) -> None:
         """Read the server's own stream, and open it again whenever it breaks."""
-        reader, failures = EventReader(self._longest), 0
+        reader, failures = EventReader(self._longest, MESSAGES), 0
         while not self._is_closed:
             is_forgotten = False
             try:

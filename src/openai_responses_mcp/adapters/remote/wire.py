@@ -1,4 +1,4 @@
-"""The wire to a remote MCP server, without I/O: its address, the headers of a request, server-sent events.
+"""The wire to a remote MCP server, without I/O: its address and the headers of a request.
 
 Imports nothing slow: the command line checks `--url` with it.
 """
@@ -24,9 +24,6 @@ _PLAIN = re.compile(r"[\x20-\x7e]*")
 _WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 _FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
 _MOST_TOOLS = 10_000
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-_BOM = b"\xef\xbb\xbf"
-_LONGEST_OTHER_FIELD = 4096
 
 ArgumentPath = tuple[str, ...]
 
@@ -179,81 +176,3 @@ def decoded(value: str) -> str | None:
         return base64.b64decode(wrapped[1], validate=True).decode()
     except (binascii.Error, ValueError):
         return None
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Server-sent events, as in the HTML standard: a line ends with CR, LF or both, an empty line ends the event, several `data`
-# lines are joined. An event over the limit is skipped and reported, and reading goes on after it.
-
-
-class EventReader:
-    """`last_id` and `retry_seconds` are the latest that the server sent; empty and None before that."""
-
-    def __init__(self, longest_bytes: int) -> None:
-        self.last_id = ""
-        self.retry_seconds: float | None = None
-        self._longest = longest_bytes
-        self._rest = bytearray()
-        self._searched = 0
-        self._is_first = True
-        self._ended_with_cr = False
-        self._is_skipping_line = False
-        self._data: list[bytes] = []
-        self._size = 0
-        self._is_too_large = False
-        self._kind = b""
-
-    def feed(self, chunk: bytes) -> list[bytes | None]:
-        """The data of each complete event; None for an event over the limit."""
-        ended: list[bytes | None] = []
-        for line in self._lines(chunk):
-            if line:
-                self._take(line)
-                continue
-            data, is_message = b"\n".join(self._data), self._kind in (b"", b"message")
-            if self._is_too_large:
-                ended.append(None)
-            elif data and is_message:  # An event without data only says where the stream can be resumed.
-                ended.append(data)
-            self._data, self._size, self._is_too_large, self._kind = [], 0, False, b""
-        return ended
-
-    def _lines(self, chunk: bytes) -> Iterator[bytes]:
-        if chunk:
-            if self._ended_with_cr and chunk.startswith(b"\n"):
-                chunk = chunk[1:]
-            self._ended_with_cr = chunk.endswith(b"\r")
-        self._rest += chunk
-        start = 0
-        while end := _LINE_END.search(self._rest, max(start, self._searched)):
-            line, start = bytes(self._rest[start : end.start()]), end.end()
-            if self._is_skipping_line:
-                self._is_skipping_line = False
-                continue
-            if self._is_first:
-                self._is_first, line = False, line.removeprefix(_BOM)
-            yield line
-        del self._rest[:start]
-        self._searched = len(self._rest)
-        if self._searched > self._longest + _LONGEST_OTHER_FIELD or self._is_skipping_line:
-            self._is_too_large = self._is_skipping_line = True
-            self._rest.clear()
-            self._searched = 0
-
-    def _take(self, line: bytes) -> None:
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if name == b"data":
-            self._size += len(value) + 1
-            if self._size > self._longest + 1:
-                self._is_too_large = True
-            if self._is_too_large:
-                self._data.clear()
-            else:
-                self._data.append(value)
-        elif name == b"event":
-            self._kind = value
-        elif name == b"id" and b"\0" not in value and len(value) <= _LONGEST_OTHER_FIELD:
-            self.last_id = value.decode("utf-8", "replace")
-        elif name == b"retry" and value.isdigit() and len(value) < 10:
-            self.retry_seconds = int(value) / 1000
