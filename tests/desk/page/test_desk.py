@@ -184,8 +184,9 @@ async def test_somebody_is_at_the_desk_while_a_page_looks(desk: Any, stores: Sto
 async def test_the_log_comes_newest_first_and_in_parts(desk: Any, asker: Asker) -> None:
     count = CALLS_AT_ONCE + 5
     for number in range(count):
-        await asker.audit.record(AuditEntry("run_1", f"c{number}", "decision", "allow", "look"))
+        await asker.audit.record(AuditEntry("run_1", f"c{number}", "decision", "allow", "look", who="ann"))
     first = await desk.log()
+    assert first["calls"][0]["caller"] == "ann"
     assert [call["number"] for call in first["calls"]] == list(range(count, 5, -1))
     assert (first["total"], first["has_older"]) == (count, True)
     rest = await desk.log(before=first["calls"][-1]["number"])

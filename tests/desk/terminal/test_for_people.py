@@ -110,7 +110,7 @@ async def test_who_asked_and_who_decided_are_shown(shell: Shell, asker: Asker) -
     records = await shell("log", "--records")
     assert "pending · ann" in records
     assert "approved · bob" in records
-    assert "allowed (bob)" in await shell("log")
+    assert "files/read_file · ann  allowed (bob)" in await shell("log")
 
 
 async def test_a_decided_request_is_found_by_its_beginning_too(shell: Shell, asker: Asker) -> None:

@@ -59,6 +59,11 @@ class LoggedCall:
         return "standing" if self._last("standing_used") and self._decision == "allow" else "policy"
 
     @property
+    def caller(self) -> str:
+        """Who asked for the call, if known."""
+        return "" if self.first.event == "approval" else self.first.who
+
+    @property
     def who(self) -> str:
         """The name of the person who decided, if known."""
         approval = self._last("approval")
@@ -159,6 +164,7 @@ def call_view(call: LoggedCall) -> View:
         "number": call.number,
         "timestamp": call.first.timestamp,
         "tool_name": revealed(call.first.tool_name),
+        "caller": revealed(call.caller),
         "run_id": revealed(call.first.run_id),
         "decided": call.decided,
         "by": call.by,

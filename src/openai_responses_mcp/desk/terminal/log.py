@@ -24,7 +24,7 @@ def call_lines(console: Console, calls: Sequence[LoggedCall]) -> list[str]:
         (
             str(call.number),
             local(call.first.timestamp, console.now()),
-            name_shown(call.first.tool_name),
+            name_shown(call.first.tool_name) + (f" · {name_shown(call.caller)}" if call.caller else ""),
             became_of(console, call),
             beginning(call.first.arguments),
         )

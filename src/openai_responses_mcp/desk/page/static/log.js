@@ -65,7 +65,7 @@ function line(call, isOpen = false) {
     {},
     element("span", { className: "number" }, number(call.number)),
     element("span", { className: "time" }, moment(call.timestamp)),
-    element("span", { className: "tool" }, data(call.tool_name)),
+    element("span", { className: "tool" }, data(call.tool_name), call.caller ? element("span", { className: "caller" }, " · ", data(call.caller)) : ""),
     element("span", { className: `data decided ${call.decided}` }, words.decided(call.decided, call.by, call.who)),
     element("span", { className: `ended ${call.outcome}` }, words.outcomes[call.outcome]),
     element("span", { className: "beginning" }, data(call.beginning)),
