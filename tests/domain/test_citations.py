@@ -28,25 +28,20 @@ def test_a_citation_or_a_search_call_means_that_search_was_used(reply: ModelRepl
     assert used_search(reply) is searched
 
 
-@pytest.mark.parametrize(
-    ("cited", "searched", "urls"),
-    [
+def test_citations_come_before_source_ids_in_the_order_first_seen() -> None:
+    cases: list[tuple[tuple[Source, ...], tuple[Source, ...], list[str]]] = [
         ((), (), []),
         ((B, A, B), (), ["https://b.example", "https://a.example"]),
         ((), (A, WEATHER, A), ["https://a.example", "oai-weather"]),
         ((A,), (B, C), ["https://a.example"]),
         ((A,), (WEATHER, B, FINANCE, WEATHER), ["https://a.example", "oai-weather", "oai-finance"]),
-    ],
-)
-def test_citations_come_before_source_ids_in_the_order_first_seen(
-    cited: tuple[Source, ...], searched: tuple[Source, ...], urls: list[str]
-) -> None:
-    assert chosen(cited, searched) == urls
+    ]
+    for cited, searched, urls in cases:
+        assert chosen(cited, searched) == urls
 
 
-@pytest.mark.parametrize(
-    ("cited", "searched", "limit", "urls"),
-    [
+def test_a_limit_of_two_or_more_never_cuts_off_every_source_id() -> None:
+    cases: list[tuple[tuple[Source, ...], tuple[Source, ...], int, list[str]]] = [
         ((A, B, C, D), (), 3, ["https://a.example", "https://b.example", "https://c.example"]),
         ((A, B, C), (WEATHER, FINANCE), 3, ["https://a.example", "https://b.example", "oai-weather"]),
         ((A, B), (WEATHER, FINANCE), 3, ["https://a.example", "https://b.example", "oai-weather"]),
@@ -55,12 +50,9 @@ def test_citations_come_before_source_ids_in_the_order_first_seen(
         ((), (WEATHER, A), 1, ["oai-weather"]),
         ((), (A, B, WEATHER), 2, ["https://a.example", "oai-weather"]),
         ((), (WEATHER, A, FINANCE), 2, ["oai-weather", "https://a.example"]),
-    ],
-)
-def test_a_limit_of_two_or_more_never_cuts_off_every_source_id(
-    cited: tuple[Source, ...], searched: tuple[Source, ...], limit: int, urls: list[str]
-) -> None:
-    assert chosen(cited, searched, limit) == urls
+    ]
+    for cited, searched, limit, urls in cases:
+        assert chosen(cited, searched, limit) == urls
 
 
 def test_a_citation_keeps_the_date_of_its_source_or_gets_the_day_of_access_and_says_which() -> None:
@@ -71,9 +63,10 @@ def test_a_citation_keeps_the_date_of_its_source_or_gets_the_day_of_access_and_s
     )
 
 
-@pytest.mark.parametrize(
-    ("cited", "searched", "domains", "shown", "left_out"),
-    [
+def test_sources_from_outside_the_domains_are_left_out_and_named() -> None:
+    cases: list[
+        tuple[tuple[Source, ...], tuple[Source, ...], tuple[str, ...], tuple[Source, ...], tuple[Source, ...]]
+    ] = [
         ((A, B), (), (), (A, B), ()),
         ((A, B, B), (), ("c.example", "a.example"), (A,), (B,)),
         ((A, B), (), ("example",), (A, B), ()),
@@ -81,20 +74,13 @@ def test_a_citation_keeps_the_date_of_its_source_or_gets_the_day_of_access_and_s
         # What the model only looked at does not take the place of what it cited.
         ((B,), (A,), ("a.example",), (), (B,)),
         ((), (A, B, WEATHER), ("a.example",), (A, WEATHER), (B,)),
-    ],
-)
-def test_sources_from_outside_the_domains_are_left_out_and_named(
-    cited: tuple[Source, ...],
-    searched: tuple[Source, ...],
-    domains: tuple[str, ...],
-    shown: tuple[Source, ...],
-    left_out: tuple[Source, ...],
-) -> None:
-    reply = ModelReply(text="", cited=cited, searched=searched, allowed_domains=domains)
-    assert select_citations(reply, today=TODAY, limit=3) == Selection(
-        citations=tuple(Citation(source.name, TODAY, source.title) for source in shown),
-        left_out=tuple(source.name for source in left_out),
-    )
+    ]
+    for cited, searched, domains, shown, left_out in cases:
+        reply = ModelReply(text="", cited=cited, searched=searched, allowed_domains=domains)
+        assert select_citations(reply, today=TODAY, limit=3) == Selection(
+            citations=tuple(Citation(source.name, TODAY, source.title) for source in shown),
+            left_out=tuple(source.name for source in left_out),
+        )
 
 
 def test_what_is_left_out_takes_no_place_under_the_limit() -> None:
@@ -103,9 +89,8 @@ def test_what_is_left_out_takes_no_place_under_the_limit() -> None:
     assert [citation.url for citation in selection.citations] == [A.name, C.name]
 
 
-@pytest.mark.parametrize(
-    ("text", "with_section"),
-    [
+def test_a_text_without_sources_of_its_own_gets_one_section() -> None:
+    cases: list[tuple[str, str]] = [
         ("X is a letter.\n\n\n", f"X is a letter.\n\n{OURS}"),
         ("The sources: many.", f"The sources: many.\n\n{OURS}"),
         ("Sources: https://a.example", f"Sources: https://a.example\n\n{OURS}"),
@@ -114,35 +99,31 @@ def test_what_is_left_out_takes_no_place_under_the_limit() -> None:
         ("Because.\nSources:\nsee above\n\nand below", f"Because.\nsee above\nand below\n\n{OURS}"),
         ("Sources:\n- https://x.example\n\nSources:", f"Sources:\n- https://x.example\n\n{OURS}"),
         ("Sources:", OURS),
-    ],
-)
-def test_a_text_without_sources_of_its_own_gets_one_section(text: str, with_section: str) -> None:
-    assert with_sources(text, CITED, today=TODAY) == with_section
+    ]
+    for text, with_section in cases:
+        assert with_sources(text, CITED, today=TODAY) == with_section
 
 
 def test_a_search_that_reports_no_source_names_web_search() -> None:
     assert with_sources("Because.", (), today=TODAY) == "Because.\n\nSources:\n- web_search (2026-11-16)"
 
 
-@pytest.mark.parametrize(
-    "heading",
-    [
+def test_the_section_of_the_model_is_known_by_its_heading() -> None:
+    cases: list[str] = [
         "Sources:",
         "SOURCES：",
         "**Sources**:",
         "## Sources:",
         "> Sources:",
         "  __Sources__ ：  ",
-    ],
-)
-def test_the_section_of_the_model_is_known_by_its_heading(heading: str) -> None:
-    text = f"Because.\n\n{heading}\n- https://x.example (2026-03-04)"
-    assert with_sources(text, CITED, today=TODAY) == text
+    ]
+    for heading in cases:
+        text = f"Because.\n\n{heading}\n- https://x.example (2026-03-04)"
+        assert with_sources(text, CITED, today=TODAY) == text
 
 
-@pytest.mark.parametrize(
-    ("item", "dated"),
-    [
+def test_an_item_of_the_model_without_a_date_gets_the_day_of_access() -> None:
+    cases: list[tuple[str, str]] = [
         ("- https://x.example", "- https://x.example (2026-11-16)"),
         ("- https://x.example (2026-03-04)", "- https://x.example (2026-03-04)"),
         ("- https://x.example(2026-03-04)", "- https://x.example(2026-03-04)"),
@@ -159,10 +140,9 @@ def test_the_section_of_the_model_is_known_by_its_heading(heading: str) -> None:
         ("- [X](https://x.example/2026-03-04)", "- [X](https://x.example/2026-03-04) (2026-11-16)"),
         ("- [X](https://x.example/2026-03-04) (2026-03-05)", "- [X](https://x.example/2026-03-04) (2026-03-05)"),
         ("- <https://x.example/2026-03-04>, 2026-03-05", "- <https://x.example/2026-03-04>, 2026-03-05"),
-    ],
-)
-def test_an_item_of_the_model_without_a_date_gets_the_day_of_access(item: str, dated: str) -> None:
-    assert with_sources(f"Because.\n\nSources:\n{item}", CITED, today=TODAY) == f"Because.\n\nSources:\n{dated}"
+    ]
+    for item, dated in cases:
+        assert with_sources(f"Because.\n\nSources:\n{item}", CITED, today=TODAY) == f"Because.\n\nSources:\n{dated}"
 
 
 def test_lines_in_the_section_that_are_no_items_stay_as_they_are() -> None:
@@ -211,9 +191,8 @@ def test_a_heading_far_from_the_end_begins_no_section() -> None:
 DOMAINS = ("example.com", "例え.jp")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_a_domain_and_its_subdomains_are_inside() -> None:
+    cases: list[str] = [
         "http://example.com/page",
         "https://docs.example.com/page?x=1#y",
         "HTTPS://Example.COM.:8080/",
@@ -222,15 +201,13 @@ DOMAINS = ("example.com", "例え.jp")
         "https://例え.jp/",
         "https://www.xn--r8jz45g.jp/",
         "https://例え。jp/",
-    ],
-)
-def test_a_domain_and_its_subdomains_are_inside(url: str) -> None:
-    assert lies_in(url, DOMAINS)
+    ]
+    for url in cases:
+        assert lies_in(url, DOMAINS)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_everything_else_is_outside() -> None:
+    cases: list[str] = [
         "https://com",
         "https://notexample.com",
         "https://example.com.other.org",
@@ -242,23 +219,28 @@ def test_a_domain_and_its_subdomains_are_inside(url: str) -> None:
         "https://" + "ü" * 100 + ".org",
         "mailto:me@example.com",
         "oai-weather",
-    ],
-)
-def test_everything_else_is_outside(url: str) -> None:
-    assert not lies_in(url, DOMAINS)
+    ]
+    for url in cases:
+        assert not lies_in(url, DOMAINS)
 
 
-@pytest.mark.parametrize(
-    "domain",
-    ["EXAMPLE.com", " example.com ", ".example.com", "*.example.com", "https://example.com/page", "com"],
-)
-def test_a_domain_may_be_written_in_several_ways(domain: str) -> None:
-    assert lies_in("https://www.example.com/", [domain])
+def test_a_domain_may_be_written_in_several_ways() -> None:
+    cases: list[str] = [
+        "EXAMPLE.com",
+        " example.com ",
+        ".example.com",
+        "*.example.com",
+        "https://example.com/page",
+        "com",
+    ]
+    for domain in cases:
+        assert lies_in("https://www.example.com/", [domain])
 
 
-@pytest.mark.parametrize("domain", ["", ".", "*", "https://", "[::1", "ftp://example.com", "ww.example.com"])
-def test_what_is_no_domain_lets_nothing_in(domain: str) -> None:
-    assert not lies_in("https://www.example.com/", [domain])
+def test_what_is_no_domain_lets_nothing_in() -> None:
+    cases: list[str] = ["", ".", "*", "https://", "[::1", "ftp://example.com", "ww.example.com"]
+    for domain in cases:
+        assert not lies_in("https://www.example.com/", [domain])
 
 
 def test_without_a_host_nothing_is_inside_anything() -> None:

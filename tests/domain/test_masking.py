@@ -57,9 +57,8 @@ def test_without_secrets_an_ordinary_text_stays_as_it_is() -> None:
     assert SecretMask()(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
+def test_a_likely_secret_is_known_by_its_look() -> None:
+    cases: list[tuple[str, str]] = [
         ("Incorrect key: sk-proj-abc_DEF-123", "Incorrect key: ***"),
         ("rk-12345678 pk-12345678", "*** ***"),
         (r"line\nsk-12345678", r"line\n***"),
@@ -73,15 +72,13 @@ def test_without_secrets_an_ordinary_text_stays_as_it_is() -> None:
         ("access_token=abcd1234;", "access_token=***;"),
         ("http://user:pa55@proxy.example:8080/x", "http://***@proxy.example:8080/x"),
         ("https://token@git.example", "https://***@git.example"),
-    ],
-)
-def test_a_likely_secret_is_known_by_its_look(text: str, masked: str) -> None:
-    assert SecretMask()(text) == masked
+    ]
+    for text, masked in cases:
+        assert SecretMask()(text) == masked
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_long_text_is_masked_in_linear_time() -> None:
+    cases: list[str] = [
         "a-" * 200_000,
         "://" * 100_000,
         "://a:" * 100_000,
@@ -94,21 +91,27 @@ def test_a_likely_secret_is_known_by_its_look(text: str, masked: str) -> None:
         "-----BEGIN PRIVATE KEY-----\n" * 20_000,
         "-----BEGIN PRIVATE KEY-----" + " A" * 200_000,
         "-----BEGIN PRIVATE KEY-----\n" + "A" * 400_000,
-    ],
-)
-def test_a_long_text_is_masked_in_linear_time(text: str) -> None:
-    started = time.thread_time()
-    SecretMask([KEY])(text)
-    assert time.thread_time() - started < 5
+    ]
+    for text in cases:
+        started = time.thread_time()
+        SecretMask([KEY])(text)
+        assert time.thread_time() - started < 5
 
 
-@pytest.mark.parametrize(
-    "name", ["MY_KEY", "Some_Token", "THE_SECRET_ONE", "db_password", "a_passwd", "MY_CREDENTIALS", "MY_VENDOR"]
-)
-def test_a_variable_with_a_telling_name_is_a_secret(name: str) -> None:
-    environ = {name: "0123456789", "PATH": "/usr/local/bin", "X": "something"}
-    assert known_secrets(environ, key_variable="MY_VENDOR") == [KnownSecret(name, "0123456789")]
-    assert secrets_in(environ, key_variable="MY_VENDOR", base_url="") == ["0123456789"]
+def test_a_variable_with_a_telling_name_is_a_secret() -> None:
+    cases: list[str] = [
+        "MY_KEY",
+        "Some_Token",
+        "THE_SECRET_ONE",
+        "db_password",
+        "a_passwd",
+        "MY_CREDENTIALS",
+        "MY_VENDOR",
+    ]
+    for name in cases:
+        environ = {name: "0123456789", "PATH": "/usr/local/bin", "X": "something"}
+        assert known_secrets(environ, key_variable="MY_VENDOR") == [KnownSecret(name, "0123456789")]
+        assert secrets_in(environ, key_variable="MY_VENDOR", base_url="") == ["0123456789"]
 
 
 def test_passwords_inside_urls_are_found_as_written_and_as_sent() -> None:
@@ -251,11 +254,11 @@ def shown(finder: SecretFinder, text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("token", SHAPES)
-def test_a_token_of_a_known_shape_is_found_and_called_what_it_is(token: str) -> None:
-    for around in ("{}", "key={}, and more", '"{}"', "({})", r"\n{}", "https://{}@git.example/x"):
-        assert shown(SecretFinder(), around.format(token)) == around.format(SHAPES[token])
-        assert token not in SecretMask()(around.format(token))
+def test_a_token_of_a_known_shape_is_found_and_called_what_it_is() -> None:
+    for token in SHAPES:
+        for around in ("{}", "key={}, and more", '"{}"', "({})", r"\n{}", "https://{}@git.example/x"):
+            assert shown(SecretFinder(), around.format(token)) == around.format(SHAPES[token])
+            assert token not in SecretMask()(around.format(token))
 
 
 PREFIXES = (
@@ -298,9 +301,8 @@ def test_a_password_in_a_url_is_found(url: str, label: str) -> None:
     assert shown(SecretFinder(), url) == label
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_nothing_that_could_do_something_is_hidden_by_its_look() -> None:
+    cases: list[str] = [
         "ls --password=$(touch x)",
         "sk-$(reboot)0123456789",
         "rm sk-example-of-a-package",
@@ -318,10 +320,9 @@ def test_a_password_in_a_url_is_found(url: str, label: str) -> None:
         "SG.customers_2024",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqh0\n-----END PUBLIC KEY-----",
         "token_amount=9000000, secretary, Bearer abcdefghijkl",
-    ],
-)
-def test_nothing_that_could_do_something_is_hidden_by_its_look(text: str) -> None:
-    assert SecretFinder().find(text) == []
+    ]
+    for text in cases:
+        assert SecretFinder().find(text) == []
 
 
 def test_a_log_shows_what_a_shell_would_run_after_a_word_for_a_secret() -> None:
@@ -396,17 +397,16 @@ def test_several_secrets_are_found_in_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "name", ["DATABASE_URL", "MONGO_URI", "PG_DSN", "AGENTS_STORE", "AMQP_CONNECTION", "https_proxy"]
-)
-def test_a_password_inside_an_address_is_called_by_its_variable(name: str) -> None:
-    found = known_secrets({name: "postgresql://me:hun%21ter22@db.example/x"})
-    assert found == [KnownSecret(f"password in {name}", password) for password in ("hun%21ter22", "hun!ter22")]
-    finder = SecretFinder(found)
-    for password in ("hun%21ter22", "hun!ter22"):
-        (one,) = finder.find(f"say {password}")
-        assert one.label == f"‹password in {name}›"
-        assert finder.value_of(one.name, one.form) == password
+def test_a_password_inside_an_address_is_called_by_its_variable() -> None:
+    cases: list[str] = ["DATABASE_URL", "MONGO_URI", "PG_DSN", "AGENTS_STORE", "AMQP_CONNECTION", "https_proxy"]
+    for name in cases:
+        found = known_secrets({name: "postgresql://me:hun%21ter22@db.example/x"})
+        assert found == [KnownSecret(f"password in {name}", password) for password in ("hun%21ter22", "hun!ter22")]
+        finder = SecretFinder(found)
+        for password in ("hun%21ter22", "hun!ter22"):
+            (one,) = finder.find(f"say {password}")
+            assert one.label == f"‹password in {name}›"
+            assert finder.value_of(one.name, one.form) == password
 
 
 def test_the_password_in_the_base_url_is_a_secret() -> None:
@@ -426,9 +426,8 @@ TOKEN = "sk-proj-a1B2c3D4e5F6g7H8"
 A_JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_hosts_and_file_names_are_never_hidden() -> None:
+    cases: list[str] = [
         "https://eyJzdGF0cw.attacker.online/collect",
         "https://eyJhbGciOiJIUzI1NiJ9.attacker.online/collect",
         "eyJhbGciOiJIUzI1NiJ9.attacker.online",
@@ -448,16 +447,14 @@ A_JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4fwpMeJf36POk
         "https://evil.example/:DATA@good.example/",
         "https://evil.example\\:DATA@good.example/",
         "https://evil.example:443/DATA@good.example/",
-    ],
-)
-def test_hosts_and_file_names_are_never_hidden(text: str) -> None:
-    assert shapes_in(text) == []
-    assert SecretMask()(f"go to {text} now") == f"go to {text} now"
+    ]
+    for text in cases:
+        assert shapes_in(text) == []
+        assert SecretMask()(f"go to {text} now") == f"go to {text} now"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_a_token_is_hidden_where_it_stands_alone_or_is_a_whole_part_of_a_url() -> None:
+    cases: list[tuple[str, str]] = [
         (TOKEN, "‹sk-…, 24 characters›"),
         (f"see {TOKEN}.", "see ‹sk-…, 24 characters›."),
         (f"key={TOKEN}; ", "key=‹sk-…, 24 characters›; "),
@@ -472,11 +469,10 @@ def test_hosts_and_file_names_are_never_hidden(text: str) -> None:
         ("https://me:s3cret@h/x", "https://me:‹password, 6 characters›@h/x"),
         (f"Bearer {A_JWT}", "Bearer ‹JWT, 84 characters›"),
         (f"https://h/?token={A_JWT}", "https://h/?token=‹JWT, 84 characters›"),
-    ],
-)
-def test_a_token_is_hidden_where_it_stands_alone_or_is_a_whole_part_of_a_url(text: str, shown: str) -> None:
-    assert replaced(text, shapes_in(text)) == shown
-    assert TOKEN not in SecretMask()(text)
+    ]
+    for text, shown in cases:
+        assert replaced(text, shapes_in(text)) == shown
+        assert TOKEN not in SecretMask()(text)
 
 
 def test_without_an_algorithm_in_its_header_or_with_four_parts_it_is_no_jwt() -> None:

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from openai_responses_mcp.domain.texts import (
     columns,
     cut,
@@ -29,14 +27,13 @@ UNTOUCHED = [
 ]
 
 
-@pytest.mark.parametrize("text", UNTOUCHED)
-def test_a_text_without_harm_in_it_is_left_as_it_is(text: str) -> None:
-    assert visible(text) == harmless(text) == without_surrogates(text) == text
+def test_a_text_without_harm_in_it_is_left_as_it_is() -> None:
+    for text in UNTOUCHED:
+        assert visible(text) == harmless(text) == without_surrogates(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "seen", "kept"),
-    [
+def test_control_characters_are_shown_in_a_terminal_and_dropped_elsewhere() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("\x1b[2J", "\\x1b[2J", "[2J"),
         ("\x1b]8;;http://x\x07y", "\\x1b]8;;http://x\\x07y", "]8;;http://xy"),
         ("a\u009b31mb", "a\\x9b31mb", "a31mb"),
@@ -44,11 +41,10 @@ def test_a_text_without_harm_in_it_is_left_as_it_is(text: str) -> None:
         ("over\rwritten", "over\\x0dwritten", "overwritten"),
         ("nul\x00", "nul\\x00", "nul"),
         ("line\r\nline", "line\nline", "line\nline"),
-    ],
-)
-def test_control_characters_are_shown_in_a_terminal_and_dropped_elsewhere(text: str, seen: str, kept: str) -> None:
-    assert visible(text) == seen
-    assert harmless(text) == kept
+    ]
+    for text, seen, kept in cases:
+        assert visible(text) == seen
+        assert harmless(text) == kept
 
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
@@ -60,21 +56,20 @@ def test_a_message_stays_on_its_line() -> None:
     assert one_line("a\nb\tc\x1b[0m\u2028d\r\n東京\u3000") == "a b c [0m d  東京\u3000"
 
 
-@pytest.mark.parametrize(
-    "harm", ["\x00", "\t", "\n", "\r", "\x7f", "\x9f", "\u2028", "\u2029", "\u202a", "\u202e", "\u2069"]
-)
-def test_one_character_that_does_harm_is_enough_to_be_replaced(harm: str) -> None:
-    assert one_line(f"東京{harm}b") == "東京 b"
+def test_one_character_that_does_harm_is_enough_to_be_replaced() -> None:
+    cases: list[str] = ["\x00", "\t", "\n", "\r", "\x7f", "\x9f", "\u2028", "\u2029", "\u202a", "\u202e", "\u2069"]
+    for harm in cases:
+        assert one_line(f"東京{harm}b") == "東京 b"
 
 
-@pytest.mark.parametrize("text", ["", "plain", "line\nline", "東京\u3000大阪、ﾃｽﾄ", "é e\u0301 ‹x› 😀", "a\\b"])
-def test_visible_characters_are_shown_to_the_approver_unchanged(text: str) -> None:
-    assert revealed(text) == text
+def test_visible_characters_are_shown_to_the_approver_unchanged() -> None:
+    cases: list[str] = ["", "plain", "line\nline", "東京\u3000大阪、ﾃｽﾄ", "é e\u0301 ‹x› 😀", "a\\b"]
+    for text in cases:
+        assert revealed(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "seen"),
-    [
+def test_invisible_characters_are_shown_to_the_approver_as_escapes() -> None:
+    cases: list[tuple[str, str]] = [
         ("a\x1b[2Jb", "a\\x1b[2Jb"),
         ("a\rb\tc\x00", "a\\x0db\\x09c\\x00"),
         ("a\u202eb\u2066c\u200fd", "a\\u202eb\\u2066c\\u200fd"),
@@ -83,13 +78,12 @@ def test_visible_characters_are_shown_to_the_approver_unchanged(text: str) -> No
         ("a\u3164b\u2800c\ufe0fd\u115fe\u034ff", "a\\u3164b\\u2800c\\ufe0fd\\u115fe\\u034ff"),
         ("a\U000e0041b\U000e0100c", "a\\U000e0041b\\U000e0100c"),
         ("a\ud83d b\ue000", "a\\ud83d b\\ue000"),
-    ],
-)
-def test_invisible_characters_are_shown_to_the_approver_as_escapes(text: str, seen: str) -> None:
-    assert revealed(text) == seen
-    written = revealed_json(json.dumps(text, ensure_ascii=False))
-    assert written.isprintable()
-    assert json.loads(written) == text
+    ]
+    for text, seen in cases:
+        assert revealed(text) == seen
+        written = revealed_json(json.dumps(text, ensure_ascii=False))
+        assert written.isprintable()
+        assert json.loads(written) == text
 
 
 def test_json_stays_readable_where_everything_can_be_seen() -> None:
@@ -105,27 +99,33 @@ def test_harmless_json_means_the_same_and_steers_nothing() -> None:
     assert "東京\u3000" in written
 
 
-@pytest.mark.parametrize(
-    ("text", "wide"), [("", 0), ("abc", 3), ("東京", 4), ("ｱﾞ", 2), ("Ａ", 2), ("　", 2), ("é", 1), ("😀", 2)]
-)
-def test_east_asian_letters_take_two_columns(text: str, wide: int) -> None:
-    assert columns(text) == wide
+def test_east_asian_letters_take_two_columns() -> None:
+    cases: list[tuple[str, int]] = [
+        ("", 0),
+        ("abc", 3),
+        ("東京", 4),
+        ("ｱﾞ", 2),
+        ("Ａ", 2),
+        ("　", 2),
+        ("é", 1),
+        ("😀", 2),
+    ]
+    for text, wide in cases:
+        assert columns(text) == wide
 
 
-@pytest.mark.parametrize(
-    ("text", "room", "shown"),
-    [
+def test_a_text_is_cut_to_the_room_it_has() -> None:
+    cases: list[tuple[str, int, str]] = [
         ("abc", 3, "abc"),
         ("abcd", 3, "ab…"),
         ("東京", 4, "東京"),
         ("東京都", 5, "東京…"),
         ("東京都", 4, "東…"),
         ("a東京", 3, "a…"),
-    ],
-)
-def test_a_text_is_cut_to_the_room_it_has(text: str, room: int, shown: str) -> None:
-    assert cut(text, room) == shown
-    assert columns(cut(text, room)) <= room
+    ]
+    for text, room, shown in cases:
+        assert cut(text, room) == shown
+        assert columns(cut(text, room)) <= room
 
 
 def test_pieces_lose_nothing() -> None:
@@ -133,9 +133,8 @@ def test_pieces_lose_nothing() -> None:
     assert list(pieces("", 5)) == [""]
 
 
-@pytest.mark.parametrize(
-    ("text", "room", "lines"),
-    [
+def test_lines_are_broken_at_blanks_and_between_wide_letters() -> None:
+    cases: list[tuple[str, int, list[str]]] = [
         ("", 5, [""]),
         ("one two", 7, ["one two"]),
         ("one two three", 7, ["one two", "three"]),
@@ -147,7 +146,6 @@ def test_pieces_lose_nothing() -> None:
         ("東京です。晴れ", 8, ["東京で", "す。晴れ"]),
         ("今日「晴れ」", 6, ["今日", "「晴", "れ」"]),
         ("値--stdio値", 9, ["値--stdio", "値"]),
-    ],
-)
-def test_lines_are_broken_at_blanks_and_between_wide_letters(text: str, room: int, lines: list[str]) -> None:
-    assert list(wrapped(text, room)) == lines
+    ]
+    for text, room, lines in cases:
+        assert list(wrapped(text, room)) == lines
