@@ -9,14 +9,19 @@ from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolD
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [("maybe", 1, ""), (None, 1, ""), ("allow", 0, ""), ("allow", 6, ""), ("allow", True, ""), ("allow", 1, None)],
-)
-def test_an_incomplete_verdict_cannot_be_made(fields: Any) -> None:
-    with pytest.raises(AgentsError) as caught:
-        GateDecision(*fields)
-    assert caught.value.code == "AGENTS-E-GATE-EVAL"
+def test_an_incomplete_verdict_cannot_be_made() -> None:
+    cases: list[Any] = [
+        ("maybe", 1, ""),
+        (None, 1, ""),
+        ("allow", 0, ""),
+        ("allow", 6, ""),
+        ("allow", True, ""),
+        ("allow", 1, None),
+    ]
+    for fields in cases:
+        with pytest.raises(AgentsError) as caught:
+            GateDecision(*fields)
+        assert caught.value.code == "AGENTS-E-GATE-EVAL"
 
 
 def test_a_call_request_has_empty_defaults() -> None:

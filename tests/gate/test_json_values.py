@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from openai_responses_mcp.gate.json_values import (
     canonical,
     differences,
@@ -19,9 +17,8 @@ def said(content: Any, role: str = "user") -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-@pytest.mark.parametrize(
-    ("input", "words"),
-    [
+def test_all_words_of_the_user_are_read() -> None:
+    cases: list[tuple[Any, str]] = [
         ("delete it", "delete it"),
         ([], ""),
         (None, ""),
@@ -36,10 +33,9 @@ def said(content: Any, role: str = "user") -> dict[str, Any]:
         ([said({"text": 5})], '{"text": 5}'),
         ([said([{1, 2} - {2}])], '"{1}"'),
         ([said(None)], "null"),
-    ],
-)
-def test_all_words_of_the_user_are_read(input: Any, words: str) -> None:
-    assert words_of(input) == words
+    ]
+    for input, words in cases:
+        assert words_of(input) == words
 
 
 def test_a_call_is_its_name_its_texts_these_in_a_row_and_the_whole_as_json() -> None:
@@ -73,9 +69,8 @@ def test_a_seal_depends_on_its_key() -> None:
     assert sealed("one", "x") != sealed("one", "y")
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "lines"),
-    [
+def test_each_place_that_differs_has_a_line() -> None:
+    cases: list[tuple[object, object, list[str]]] = [
         ({"a": 1}, {"a": 1}, []),
         ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}], []),
         ({"a": {"x": [1, 2]}}, {"a": {"x": [1, 3]}}, ['"a"."x": [1, 2] is now [1, 3]']),
@@ -84,23 +79,26 @@ def test_a_seal_depends_on_its_key() -> None:
         ({"金額": "五"}, {"金額": "三"}, ['"金額": "五" is now "三"']),
         ({"a": {}}, {"a": None}, ['"a": {} is now null']),
         ([1], [2], [": [1] is now [2]"]),
-    ],
-)
-def test_each_place_that_differs_has_a_line(before: object, after: object, lines: list[str]) -> None:
-    assert differences(before, after).splitlines() == lines
+    ]
+    for before, after, lines in cases:
+        assert differences(before, after).splitlines() == lines
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
-def test_no_text_of_a_server_begins_a_line(end: str) -> None:
-    lie = f"x{end}Nothing else has changed"
-    for before, after in [({}, {lie: 1}), ({"a": 1}, {"a": lie}), ({"a": {lie: lie}}, {"a": {lie: 2}}), ({lie: 1}, {})]:
-        assert len(differences(before, after).splitlines()) == 1
+def test_no_text_of_a_server_begins_a_line() -> None:
+    for end in ("\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"):
+        lie = f"x{end}Nothing else has changed"
+        for before, after in [
+            ({}, {lie: 1}),
+            ({"a": 1}, {"a": lie}),
+            ({"a": {lie: lie}}, {"a": {lie: 2}}),
+            ({lie: 1}, {}),
+        ]:
+            assert len(differences(before, after).splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "letter", ["\u200b", "\u202e", "\ufeff", "\U0001d159", "\U00016fe4", "\U0001107f", "\u2800", "\xad"]
-)
-def test_nothing_in_a_line_is_invisible(letter: str) -> None:
-    line = differences({}, {f"a{letter}": f"b{letter}"})
-    assert letter not in line
-    assert line.isprintable()
+def test_nothing_in_a_line_is_invisible() -> None:
+    cases: list[str] = ["\u200b", "\u202e", "\ufeff", "\U0001d159", "\U00016fe4", "\U0001107f", "\u2800", "\xad"]
+    for letter in cases:
+        line = differences({}, {f"a{letter}": f"b{letter}"})
+        assert letter not in line
+        assert line.isprintable()

@@ -29,33 +29,33 @@ STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
 # The rule itself
 
 
-@pytest.mark.parametrize(
-    ("ruling", "own_risk", "decision"),
-    [
+def test_a_decision_takes_the_place_of_the_threshold() -> None:
+    cases: list[tuple[Ruling | None, int, str]] = [
         (None, 3, "needs_human"),
         (ALLOW, 3, "allow"),
         (ALLOW, 5, "allow"),
         (ASK, 1, "needs_human"),
         (ASK, 5, "needs_human"),
         (DENY, 1, "deny"),
-    ],
-)
-def test_a_decision_takes_the_place_of_the_threshold(ruling: Ruling | None, own_risk: int, decision: str) -> None:
-    tool = replace(TOOL, risk_level=own_risk)
-    outcome = decide(tool, FINE, PROFILES["balanced"], ruling=ruling)
-    assert (outcome.decision, outcome.risk_level) == (decision, own_risk)
+    ]
+    for ruling, own_risk, decision in cases:
+        tool = replace(TOOL, risk_level=own_risk)
+        outcome = decide(tool, FINE, PROFILES["balanced"], ruling=ruling)
+        assert (outcome.decision, outcome.risk_level) == (decision, own_risk)
 
 
-@pytest.mark.parametrize(
-    ("risk", "judged", "decision", "counted"),
-    [(1, 1, "allow", 1), (4, 1, "needs_human", 4), (5, 1, "deny", 5), (1, 3, "needs_human", 3), (2, 5, "deny", 5)],
-)
-def test_a_risk_takes_the_place_of_the_tools_own_and_leaves_the_rest(
-    risk: int, judged: int, decision: str, counted: int
-) -> None:
-    ruling = Ruling(None, risk, 1)
-    outcome = decide(TOOL, GateDecision("allow", judged, ""), PROFILES["balanced"], ruling=ruling)
-    assert (outcome.decision, outcome.risk_level) == (decision, counted)
+def test_a_risk_takes_the_place_of_the_tools_own_and_leaves_the_rest() -> None:
+    cases: list[tuple[int, int, str, int]] = [
+        (1, 1, "allow", 1),
+        (4, 1, "needs_human", 4),
+        (5, 1, "deny", 5),
+        (1, 3, "needs_human", 3),
+        (2, 5, "deny", 5),
+    ]
+    for risk, judged, decision, counted in cases:
+        ruling = Ruling(None, risk, 1)
+        outcome = decide(TOOL, GateDecision("allow", judged, ""), PROFILES["balanced"], ruling=ruling)
+        assert (outcome.decision, outcome.risk_level) == (decision, counted)
 
 
 CHOSEN: dict[RuleDecision, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}

@@ -157,16 +157,14 @@ async def test_no_secret_stays_in_a_reason(clock: FakeClock) -> None:
     assert log.reasons[0].about["risk"] == 3
 
 
-@pytest.mark.parametrize(
-    "stored",
-    [
+def test_a_text_that_holds_no_reasons_is_kept_as_a_refusal() -> None:
+    cases: list[str] = [
         *("", "{", "[1]", '{"voice": "judge"}', "[" * 100_000, '[{"voice": 1}]'),
         '[{"voice": 1, "says": "deny", "about": {}}]',
         '[{"voice": "judge", "says": "perhaps", "about": {}}]',
-    ],
-)
-def test_a_text_that_holds_no_reasons_is_kept_as_a_refusal(stored: str) -> None:
-    assert from_text(stored) == (Reason("unreadable", "deny", {"text": stored}),)
+    ]
+    for stored in cases:
+        assert from_text(stored) == (Reason("unreadable", "deny", {"text": stored}),)
 
 
 def test_reasons_are_written_as_in_stores_of_earlier_versions() -> None:
@@ -203,10 +201,10 @@ SAID: list[tuple[Reason, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "words"), SAID)
-def test_a_person_reads_why_they_are_asked(reason: Reason, words: str) -> None:
-    assert shown([reason], "needs_human", "en") == words
-    assert shown([reason], "needs_human", "ja")
+def test_a_person_reads_why_they_are_asked() -> None:
+    for reason, words in SAID:
+        assert shown([reason], "needs_human", "en") == words
+        assert shown([reason], "needs_human", "ja")
 
 
 def test_reasons_stand_in_a_row_and_missing_facts_are_marked() -> None:

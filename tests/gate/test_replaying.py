@@ -3,8 +3,6 @@
 import itertools
 from typing import Any
 
-import pytest
-
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
 from openai_responses_mcp.gate.policy.fitting import Fit
@@ -47,9 +45,8 @@ def test_a_policy_that_says_the_same_changes_nothing() -> None:
     assert otherwise(a_log(), ASK) is None
 
 
-@pytest.mark.parametrize(
-    ("rules", "said", "found"),
-    [
+def test_a_call_is_decided_again() -> None:
+    cases: list[tuple[list[Any], Any, Any]] = [
         ([ALLOW], {}, ("allow", "the policy file allows it (policy rule 1)")),
         ([DENY], {}, ("deny", "the policy file refuses it (policy rule 1)")),
         ([{"tools": ["*"], "risk": 5}], {}, ("deny", "risk 5 is refused by the profile balanced")),
@@ -62,10 +59,9 @@ def test_a_policy_that_says_the_same_changes_nothing() -> None:
         ([], {"scopes": []}, ("deny", "mcp:files/write is outside the scopes of the profile balanced")),
         ([{"tools": ["other/*"], "decide": "deny"}], {}, None),
         ([{"tools": ["other/*"], "decide": "ask"}, DENY], {}, ("deny", "the policy file refuses it (policy rule 2)")),
-    ],
-)
-def test_a_call_is_decided_again(rules: list[Any], said: Any, found: Any) -> None:
-    assert otherwise(a_log(), *rules, **said) == found
+    ]
+    for rules, said, found in cases:
+        assert otherwise(a_log(), *rules, **said) == found
 
 
 def test_the_arguments_of_the_log_are_looked_at() -> None:
@@ -85,9 +81,8 @@ def test_doubtful_paths_and_claims_count_as_in_the_guard() -> None:
     assert decided_otherwise(a_log(), rules_of(reads), profile, {"readOnlyHint": True}) is not None
 
 
-@pytest.mark.parametrize(
-    ("reason", "is_lifted"),
-    [
+def test_a_replay_keeps_the_reasons_of_other_voices() -> None:
+    cases: list[tuple[str, bool]] = [
         (THRESHOLD, True),
         ("mcp:files/write is outside the scopes of the profile strict", True),
         ("a reason of mine (policy rule 2)", True),
@@ -96,13 +91,12 @@ def test_doubtful_paths_and_claims_count_as_in_the_guard() -> None:
         ("the judge said so", False),
         ("AGENTS-E-GATE-EVAL: The judge took too long", False),
         ("", False),
-    ],
-)
-def test_a_replay_keeps_the_reasons_of_other_voices(reason: str, is_lifted: bool) -> None:
-    assert (otherwise(a_log(reason=reason), ALLOW) is not None) is is_lifted
-    stricter = otherwise(a_log(reason=reason), DENY)
-    assert stricter is not None
-    assert stricter[0] == "deny"
+    ]
+    for reason, is_lifted in cases:
+        assert (otherwise(a_log(reason=reason), ALLOW) is not None) is is_lifted
+        stricter = otherwise(a_log(reason=reason), DENY)
+        assert stricter is not None
+        assert stricter[0] == "deny"
 
 
 def test_a_replay_honours_a_standing_approval_unless_a_rule_refuses() -> None:
@@ -128,12 +122,11 @@ def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
             assert otherwise(a_log("needs_human", decision.reason), ALLOW) is not None
 
 
-@pytest.mark.parametrize(
-    "value", ["***", "a***b", "‹OPENAI_API_KEY›", "say ‹AIza…, 39 characters›", ["***"], {"a": "***"}]
-)
-def test_a_rule_that_looks_at_a_masked_value_says_so(value: Any) -> None:
-    found = otherwise(a_log(key=value), {**DENY, "when": {"key": {"equals": "x"}}})
-    assert found == (None, "rule 1 looks at /key, which the log hides")
+def test_a_rule_that_looks_at_a_masked_value_says_so() -> None:
+    cases: list[Any] = ["***", "a***b", "‹OPENAI_API_KEY›", "say ‹AIza…, 39 characters›", ["***"], {"a": "***"}]
+    for value in cases:
+        found = otherwise(a_log(key=value), {**DENY, "when": {"key": {"equals": "x"}}})
+        assert found == (None, "rule 1 looks at /key, which the log hides")
 
 
 def test_all_masked_values_that_a_rule_looks_at_are_named() -> None:

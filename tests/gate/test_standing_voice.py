@@ -3,8 +3,6 @@
 from dataclasses import replace
 from itertools import product
 
-import pytest
-
 from openai_responses_mcp.gate.approvals.models import StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
@@ -30,27 +28,22 @@ def decision_of(tool: ToolDescription = TOOL, verdict: GateDecision = ALLOW, **v
     return decide(tool, verdict, BALANCED, standing=STANDING, **voices).decision  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("tool", "ruling"),
-    [
+def test_it_answers_the_threshold_a_rule_that_asks_and_the_tools_own_demand() -> None:
+    cases: list[tuple[ToolDescription, Ruling | None]] = [
         (TOOL, None),
         (replace(TOOL, risk_level=1, require_approval=True), None),
         (replace(TOOL, risk_level=4, require_approval=True), None),
         (TOOL, Ruling("ask", None, 1)),
         (TOOL, Ruling(None, 4, 1)),
-    ],
-)
-def test_it_answers_the_threshold_a_rule_that_asks_and_the_tools_own_demand(
-    tool: ToolDescription, ruling: Ruling | None
-) -> None:
-    assert decide(tool, ALLOW, BALANCED, ruling=ruling).decision == "needs_human"
-    answered = decide(tool, ALLOW, BALANCED, ruling=ruling, standing=STANDING)
-    assert (answered.decision, answered.reason) == ("allow", f"fine; {STANDING_TEXT}")
+    ]
+    for tool, ruling in cases:
+        assert decide(tool, ALLOW, BALANCED, ruling=ruling).decision == "needs_human"
+        answered = decide(tool, ALLOW, BALANCED, ruling=ruling, standing=STANDING)
+        assert (answered.decision, answered.reason) == ("allow", f"fine; {STANDING_TEXT}")
 
 
-@pytest.mark.parametrize(
-    ("tool", "verdict", "voices", "decision"),
-    [
+def test_it_answers_no_other_voice() -> None:
+    cases: list[tuple[ToolDescription, GateDecision, dict[str, object], str]] = [
         (replace(TOOL, doubts=(DEFINITION_CHANGED,)), ALLOW, {}, "needs_human"),
         (TOOL, ASK, {}, "needs_human"),
         (TOOL, ALLOW, {"require_human_approval": True}, "needs_human"),
@@ -58,12 +51,9 @@ def test_it_answers_the_threshold_a_rule_that_asks_and_the_tools_own_demand(
         (replace(TOOL, risk_level=5), ALLOW, {}, "deny"),
         (TOOL, replace(ALLOW, decision="deny"), {}, "deny"),
         (TOOL, ALLOW, {"ruling": Ruling("deny", None, 1)}, "deny"),
-    ],
-)
-def test_it_answers_no_other_voice(
-    tool: ToolDescription, verdict: GateDecision, voices: dict[str, object], decision: str
-) -> None:
-    assert decision_of(tool, verdict, **voices) == decision
+    ]
+    for tool, verdict, voices, decision in cases:
+        assert decision_of(tool, verdict, **voices) == decision
 
 
 def test_it_does_not_widen_the_scopes() -> None:

@@ -189,24 +189,21 @@ def test_the_stored_hash_of_a_token_is_the_same_in_every_version() -> None:
 VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
 
 
-@pytest.mark.parametrize(
-    ("given", "environ", "seconds"),
-    [
+def test_the_lifetime_is_given_or_in_the_environment() -> None:
+    cases: list[tuple[int | None, dict[str, str], int]] = [
         (None, {}, 900),
         (None, {VARIABLE: " 60 "}, 60),
         (None, {VARIABLE: "000000000060"}, 60),
         (5, {VARIABLE: "60"}, 5),
         (1, {}, 1),
         (315_360_000, {}, LONGEST_LIFETIME_SECONDS),
-    ],
-)
-def test_the_lifetime_is_given_or_in_the_environment(given: int | None, environ: dict[str, str], seconds: int) -> None:
-    assert lifetime_seconds(given, environ) == seconds
+    ]
+    for given, environ, seconds in cases:
+        assert lifetime_seconds(given, environ) == seconds
 
 
-@pytest.mark.parametrize(
-    ("given", "environ"),
-    [
+def test_a_lifetime_that_makes_no_sense_is_refused() -> None:
+    cases: list[tuple[Any, dict[str, str]]] = [
         (0, {}),
         (1.5, {}),
         (True, {}),
@@ -216,14 +213,13 @@ def test_the_lifetime_is_given_or_in_the_environment(given: int | None, environ:
         (None, {VARIABLE: "-5"}),
         (None, {VARIABLE: "９００"}),
         (None, {VARIABLE: "9" * 5000}),
-    ],
-)
-def test_a_lifetime_that_makes_no_sense_is_refused(given: int | None, environ: dict[str, str]) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
-        lifetime_seconds(given, environ)
-    assert caught.value.message == (
-        f"resume_token_ttl_sec ({VARIABLE}) is a whole number of seconds from 1 to {LONGEST_LIFETIME_SECONDS}"
-    )
+    ]
+    for given, environ in cases:
+        with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
+            lifetime_seconds(given, environ)
+        assert caught.value.message == (
+            f"resume_token_ttl_sec ({VARIABLE}) is a whole number of seconds from 1 to {LONGEST_LIFETIME_SECONDS}"
+        )
 
 
 def test_requests_and_standing_approvals_have_empty_defaults() -> None:

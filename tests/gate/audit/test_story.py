@@ -23,9 +23,8 @@ def story(*events: str, call: str = "c1") -> list[ExecutionLog]:
     return logs
 
 
-@pytest.mark.parametrize(
-    "events",
-    [
+def test_a_story_that_can_be_true_has_no_finding() -> None:
+    cases: list[tuple[str, ...]] = [
         ("decision allow", "started", "outcome completed"),
         ("decision deny",),
         ("decision needs_human", "approval_requested pending"),
@@ -36,15 +35,13 @@ def story(*events: str, call: str = "c1") -> list[ExecutionLog]:
         # Somebody in another process was quicker than the record of the request.
         ("decision needs_human", "approval approved", "approval_requested pending", "started"),
         ("decision allow", "started"),
-    ],
-)
-def test_a_story_that_can_be_true_has_no_finding(events: tuple[str, ...]) -> None:
-    assert list(contradictions(story(*events))) == []
+    ]
+    for events in cases:
+        assert list(contradictions(story(*events))) == []
 
 
-@pytest.mark.parametrize(
-    ("events", "number", "words"),
-    [
+def test_a_story_that_cannot_be_true_is_named() -> None:
+    cases: list[tuple[tuple[str, ...], int, str]] = [
         (("started", "outcome completed"), 1, "started, and no decision was recorded"),
         (("started", "decision allow"), 1, "started, and no decision was recorded"),
         (("decision deny", "started"), 2, "started, and the gate had refused it"),
@@ -66,11 +63,10 @@ def test_a_story_that_can_be_true_has_no_finding(events: tuple[str, ...]) -> Non
             "started, and needed a human, and no approval was recorded",
         ),
         (("decision allow", "outcome completed"), 2, "has an outcome, and never started"),
-    ],
-)
-def test_a_story_that_cannot_be_true_is_named(events: tuple[str, ...], number: int, words: str) -> None:
-    (finding,) = contradictions(story(*events))
-    assert finding == LogFinding(number, f"call c1 of r1 (function pay) {words}")
+    ]
+    for events, number, words in cases:
+        (finding,) = contradictions(story(*events))
+        assert finding == LogFinding(number, f"call c1 of r1 (function pay) {words}")
 
 
 def test_calls_are_known_by_run_and_id() -> None:

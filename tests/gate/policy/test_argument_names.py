@@ -66,9 +66,9 @@ def test_similar_names_that_the_schema_declares_are_clear() -> None:
     assert unclear_name({"id": 1, "ID": 2}, {"properties": {"id": {}, "ID": {}}}) is None
 
 
-@pytest.mark.parametrize("name", ["PATH", "ｐａｔｈ", "pa\u200bth", "path\0x", "path ", "ﬁle"])
-def test_letters_that_look_alike_are_the_same(name: str) -> None:
-    assert unclear_name({name: 1}, {"properties": {"path": {}, "file": {}}}) is not None
+def test_letters_that_look_alike_are_the_same() -> None:
+    for name in ("PATH", "ｐａｔｈ", "pa\u200bth", "path\0x", "path ", "ﬁle"):
+        assert unclear_name({name: 1}, {"properties": {"path": {}, "file": {}}}) is not None
 
 
 def test_a_schema_that_contains_itself_ends() -> None:

@@ -4,7 +4,6 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -38,9 +37,8 @@ READS = {**READ, "claims": "reads"}
 FIRST = "rule 1 always comes first"
 
 
-@pytest.mark.parametrize(
-    ("rule", "covered", "others"),
-    [
+def test_a_rule_never_applies_after_one_that_covers_it() -> None:
+    cases: list[tuple[Any, list[Any], list[Any]]] = [
         (ALL, [READ], []),
         (READ, [{"tools": ["files/read_a", "files/read_b"], "risk": 3}, READS, {**READ, "when": {"a": "x"}}], []),
         (READ, [], [ALL, {"tools": ["files/*"]}, {"tools": ["files/read_a", "files/write"]}]),
@@ -53,11 +51,10 @@ FIRST = "rule 1 always comes first"
         # a doubtful path fits rules that ask or deny, and none that allow
         (conditional(a="/x/*"), [conditional(a="/x/*")], [{**conditional(a="/x/*"), "decide": "deny"}]),
         ({**conditional(a="/x/*"), "decide": "deny"}, [conditional(a="/x/*")], []),
-    ],
-)
-def test_a_rule_never_applies_after_one_that_covers_it(rule: Any, covered: list[Any], others: list[Any]) -> None:
-    assert [never(rule, later) for later in covered] == [{2: FIRST}] * len(covered)
-    assert [never(rule, later) for later in others] == [{}] * len(others)
+    ]
+    for rule, covered, others in cases:
+        assert [never(rule, later) for later in covered] == [{2: FIRST}] * len(covered)
+        assert [never(rule, later) for later in others] == [{}] * len(others)
 
 
 def test_a_rule_never_applies_if_no_argument_can_fit_it() -> None:
@@ -101,9 +98,8 @@ def test_a_wider_glob_leaves_no_name_out(wide: str, glob: str) -> None:
 ALLOW_NOTES = {"tools": ["files/*"], "when": {"path": "~/notes/**"}, "decide": "allow"}
 
 
-@pytest.mark.parametrize(
-    ("rules", "found"),
-    [
+def test_a_looser_rule_before_a_stricter_one_is_found() -> None:
+    cases: list[tuple[list[Any], list[tuple[int, int]]]] = [
         # an exception, and then the rest
         ([ALLOW_NOTES, {"tools": ["files/*"], "decide": "deny"}], []),
         ([ALLOW_NOTES, {"tools": ["*"], "decide": "ask"}], []),
@@ -154,14 +150,13 @@ ALLOW_NOTES = {"tools": ["files/*"], "when": {"path": "~/notes/**"}, "decide": "
         ([{"tools": ["files/*"], "risk": 1}, {"tools": ["*/delete_*"], "decide": "deny"}], []),
         # what never applies is reported as such
         ([{"tools": ["*"], "decide": "allow"}, {"tools": ["*/delete_*"], "decide": "deny"}], []),
-    ],
-)
-def test_a_looser_rule_before_a_stricter_one_is_found(rules: list[Any], found: list[tuple[int, int]]) -> None:
-    warnings = looser_rules_first(a_policy(rules=rules), FakePaths())
-    assert [(rule.number, reason) for rule, reason in warnings] == [
-        (number, f"rule {first} ({rules[first - 1]['decide']}) stands before it and decides some of its calls")
-        for number, first in found
     ]
+    for rules, found in cases:
+        warnings = looser_rules_first(a_policy(rules=rules), FakePaths())
+        assert [(rule.number, reason) for rule, reason in warnings] == [
+            (number, f"rule {first} ({rules[first - 1]['decide']}) stands before it and decides some of its calls")
+            for number, first in found
+        ]
 
 
 def test_which_tools_a_claim_takes_away_is_known_from_their_definitions() -> None:
@@ -205,9 +200,8 @@ KNOWN = KnownTools(
 )
 
 
-@pytest.mark.parametrize(
-    ("rule", "found"),
-    [
+def test_unknown_names_are_found() -> None:
+    cases: list[tuple[dict[str, Any], list[str]]] = [
         ({"tools": ["files/*", "*/delete_*", "*"]}, []),
         ({"tools": ["files/read_file", "function/anything", "skill/x"]}, []),
         ({"tools": ["files/read_fil"]}, ["no tool of files is known as read_fil (did you mean files/read_file?)"]),
@@ -232,11 +226,10 @@ KNOWN = KnownTools(
             {"tools": ["files/*"], "when": {"/optins/depth": "x"}},
             ["no argument is called /optins (did you mean options?)"],
         ),
-    ],
-)
-def test_unknown_names_are_found(rule: dict[str, Any], found: list[str]) -> None:
-    policy = a_policy(rules=[{"decide": "ask", **rule}])
-    assert [reason for _, reason in unknown_names(policy, KNOWN)] == found
+    ]
+    for rule, found in cases:
+        policy = a_policy(rules=[{"decide": "ask", **rule}])
+        assert [reason for _, reason in unknown_names(policy, KNOWN)] == found
 
 
 def test_the_ways_to_start_a_server_are_no_names_of_servers() -> None:

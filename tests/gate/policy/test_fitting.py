@@ -31,18 +31,16 @@ def fit(when: Any, args: Any, paths: FakePaths | None = None, relative_to: str |
 # Names
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "called"),
-    [
+def test_every_tool_has_a_name_that_no_other_tool_has() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("mcp", "files/read", "files/read"),
         ("function", "pay", "function/pay"),
         ("skill", "skill_writer", "skill/skill_writer"),
         ("mcp", "function/pay", "mcp/function/pay"),
         ("mcp", "mcp/function/pay", "mcp/mcp/function/pay"),
-    ],
-)
-def test_every_tool_has_a_name_that_no_other_tool_has(kind: str, name: str, called: str) -> None:
-    assert policy_name(kind, name) == called
+    ]
+    for kind, name, called in cases:
+        assert policy_name(kind, name) == called
 
 
 @pytest.mark.parametrize(
@@ -144,20 +142,18 @@ def test_a_condition_fits_what_it_says(wanted: Any, fitting: list[Any], others: 
     assert set(fits[len(fitting) :]) <= {Fit.NO, Fit.OTHER_TYPE}
 
 
-@pytest.mark.parametrize(
-    ("pointer", "fitting", "others"),
-    [
+def test_a_pointer_leads_to_one_argument() -> None:
+    cases: list[tuple[str, list[Any], list[Any]]] = [
         ("/options/depth", [{"options": {"depth": 2}}], [{"options": {}}, {"options": 2}, {"/options/depth": 2}]),
         ("/items/1", [{"items": [1, 2]}, {"items": {"1": 2}}], [{"items": [2]}, {"items": "12"}]),
         ("/a~1b/c~0d", [{"a/b": {"c~d": 2}}], []),
         ("a/b", [{"a/b": 2}], [{"a": {"b": 2}}]),
         ("/", [{"": 2}], []),
         *((f"/items/{place}", [], [{"items": [2, 2]}]) for place in ("01", "-", "-1", "١", "2")),
-    ],
-)
-def test_a_pointer_leads_to_one_argument(pointer: str, fitting: list[Any], others: list[Any]) -> None:
-    found = [args for args in fitting + others if fit({pointer: {"equals": 2}}, args) is Fit.YES]
-    assert found == fitting
+    ]
+    for pointer, fitting, others in cases:
+        found = [args for args in fitting + others if fit({pointer: {"equals": 2}}, args) is Fit.YES]
+        assert found == fitting
 
 
 def test_a_pointer_is_written_as_it_is_read() -> None:
@@ -178,9 +174,8 @@ def test_everything_in_a_when_has_to_hold() -> None:
 HOME = "/path/to"
 
 
-@pytest.mark.parametrize(
-    ("glob", "fitting", "others"),
-    [
+def test_a_path_is_compared_where_it_leads() -> None:
+    cases: list[tuple[str, list[str], list[str]]] = [
         (
             "~/notes/**",
             ["~/notes/a.md", "/path/to/notes/a/b/c.md", "~/notes", "~/notes/", "/path/to/other/../notes/./a"],
@@ -197,26 +192,23 @@ HOME = "/path/to"
         # relative globs begin in the guard's own folder
         ("../shared/**", ["/shared/a"], []),
         ("data/*", ["/srv/data/a"], ["/data/a"]),
-    ],
-)
-def test_a_path_is_compared_where_it_leads(glob: str, fitting: list[str], others: list[str]) -> None:
-    found = [fit({"path": glob}, {"path": value}) for value in fitting + others]
-    assert found == [Fit.YES] * len(fitting) + [Fit.NO] * len(others)
+    ]
+    for glob, fitting, others in cases:
+        found = [fit({"path": glob}, {"path": value}) for value in fitting + others]
+        assert found == [Fit.YES] * len(fitting) + [Fit.NO] * len(others)
 
 
-@pytest.mark.parametrize(
-    ("glob", "fitting", "others"),
-    [
+def test_relative_paths_begin_where_the_file_says() -> None:
+    cases: list[tuple[str, list[str], list[str]]] = [
         ("data/*", ["data/a", "../server/data/a", "/opt/server/data/a"], ["data/../../etc/a"]),
         ("/opt/server/data/*", ["data/a"], []),
         ("/srv/data/*", [], ["data/a"]),
         ("./*", ["a"], [""]),
         ("./**", [""], []),
-    ],
-)
-def test_relative_paths_begin_where_the_file_says(glob: str, fitting: list[str], others: list[str]) -> None:
-    found = [fit({"path": glob}, {"path": value}, relative_to="/opt/server") for value in fitting + others]
-    assert found == [Fit.YES] * len(fitting) + [Fit.NO] * len(others)
+    ]
+    for glob, fitting, others in cases:
+        found = [fit({"path": glob}, {"path": value}, relative_to="/opt/server") for value in fitting + others]
+        assert found == [Fit.YES] * len(fitting) + [Fit.NO] * len(others)
 
 
 def test_a_relative_glob_begins_in_our_own_folder_where_the_call_names_none() -> None:
@@ -234,27 +226,26 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_a_path_that_servers_may_read_differently_is_in_doubt() -> None:
+    cases: list[str] = [
         *("notes/a", "./a", "", "~/../secrets/key", "~/notes/../notes/a", "~root/a"),
         *("file:///path/to/notes/a", "file:a", "/proc/self/cwd/a", "/proc", "/dev/fd/3", "/dev/stdin"),
         *("/path/to/notes/../../../proc/1/root/etc/passwd", "~/notes/self/a", "~/ring/a", "~/notes/a\0b"),
         # Where `back/..` leads depends on the program: to ~/notes, or to the home folder.
         "/path/to/back/../.ssh/id",
-    ],
-)
-def test_a_path_that_servers_may_read_differently_is_in_doubt(value: str) -> None:
-    for glob in ("~/notes/**", "/srv/**", "/**", "a/*"):
-        for when in (glob, ["/x/**", glob], {"not": glob}):
-            assert fit({"path": when}, {"path": value}, FakePaths(LINKS)) is Fit.DOUBT
-        assert fit({"path": {"any": glob}}, {"path": [5, value]}, FakePaths(LINKS)) is Fit.DOUBT
-        assert fit({"path": {"every": glob}}, {"path": [value]}, FakePaths(LINKS)) is Fit.DOUBT
+    ]
+    for value in cases:
+        for glob in ("~/notes/**", "/srv/**", "/**", "a/*"):
+            for when in (glob, ["/x/**", glob], {"not": glob}):
+                assert fit({"path": when}, {"path": value}, FakePaths(LINKS)) is Fit.DOUBT
+            assert fit({"path": {"any": glob}}, {"path": [5, value]}, FakePaths(LINKS)) is Fit.DOUBT
+            assert fit({"path": {"every": glob}}, {"path": [value]}, FakePaths(LINKS)) is Fit.DOUBT
 
 
-@pytest.mark.parametrize("value", [5, None, True, ["~/notes/a"], {"path": "~/notes/a"}])
-def test_a_path_glob_fits_texts_only(value: Any) -> None:
-    assert fit({"path": "/**"}, {"path": value}) is Fit.OTHER_TYPE
+def test_a_path_glob_fits_texts_only() -> None:
+    cases: list[Any] = [5, None, True, ["~/notes/a"], {"path": "~/notes/a"}]
+    for value in cases:
+        assert fit({"path": "/**"}, {"path": value}) is Fit.OTHER_TYPE
 
 
 @pytest.mark.parametrize("value", ["~/notes/out/passwd", "~/notes/out", "~/notes/up/id"])

@@ -17,9 +17,8 @@ from openai_responses_mcp.gate.policy.rules import (
 from tests.agents.fake_stores import FakePolicyStore
 
 
-@pytest.mark.parametrize(
-    ("name", "allow_up_to", "refuse_from", "scopes"),
-    [
+def test_a_profile_that_makes_no_sense_is_refused() -> None:
+    cases: list[tuple[Any, Any, Any, Any]] = [
         ("mine", 1, 5, ()),
         ("fast", 5, 5, ()),
         ("fast", -1, 5, ()),
@@ -30,11 +29,10 @@ from tests.agents.fake_stores import FakePolicyStore
         ("fast", 1, 5, ("function:",)),
         ("fast", 1, 5, ("shell:*",)),
         ("fast", 1, 5, (5,)),
-    ],
-)
-def test_a_profile_that_makes_no_sense_is_refused(name: Any, allow_up_to: Any, refuse_from: Any, scopes: Any) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID"):
-        PolicyProfile(name, allow_up_to, refuse_from, scopes)
+    ]
+    for name, allow_up_to, refuse_from, scopes in cases:
+        with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID"):
+            PolicyProfile(name, allow_up_to, refuse_from, scopes)
 
 
 def test_limits_may_allow_nothing_or_refuse_nothing_and_scopes_may_be_a_list() -> None:
@@ -55,19 +53,17 @@ def test_the_profile_is_balanced_where_none_is_named_and_an_unknown_name_is_refu
     assert profile_name("fast") == "fast"
 
 
-@pytest.mark.parametrize(
-    ("name", "other", "found"),
-    [
+def test_the_stricter_of_two_profiles_counts() -> None:
+    cases: list[tuple[str, str | None, str]] = [
         ("fast", "strict", "strict"),
         ("strict", "balanced", "strict"),
         ("fast", "balanced", "balanced"),
         ("fast", None, "fast"),
         ("fast", "lenient", "fast"),
         ("lenient", "strict", "lenient"),
-    ],
-)
-def test_the_stricter_of_two_profiles_counts(name: str, other: str | None, found: str) -> None:
-    assert stricter(name, other) == found
+    ]
+    for name, other, found in cases:
+        assert stricter(name, other) == found
 
 
 async def test_a_profile_that_was_read_counts_for_a_moment() -> None:

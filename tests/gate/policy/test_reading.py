@@ -97,9 +97,8 @@ def test_values_may_go_up_to_their_limits() -> None:
     assert a_policy(wait=0.5).wait_seconds == 0.5
 
 
-@pytest.mark.parametrize(
-    ("wanted", "condition"),
-    [
+def test_conditions_hold_others() -> None:
+    cases: list[tuple[Any, Any]] = [
         (["a*", "/b/*"], OneGlobOf((TextGlob("a*"), PathGlob("/b", ("*",))))),
         ({"any": "a*"}, Elements((TextGlob("a*"),), every=False)),
         ({"every": {"in": [1], "at_most": 2}}, Elements((OneOf((1,)), AtMost(2)), every=True)),
@@ -107,16 +106,14 @@ def test_values_may_go_up_to_their_limits() -> None:
         ({"not": ["a", "b"]}, Not((OneGlobOf((TextGlob("a"), TextGlob("b"))),))),
         ({"missing": True}, Missing()),
         ({"any": {"not": {"any": "x"}}}, Elements((Not((Elements((TextGlob("x"),), every=False),)),), every=False)),
-    ],
-)
-def test_conditions_hold_others(wanted: Any, condition: Any) -> None:
-    rule = a_policy(rules=[{"tools": ["*"], "when": {"p": wanted}, "decide": "ask"}]).rules[0]
-    assert rule.when[0].conditions == (condition,)
+    ]
+    for wanted, condition in cases:
+        rule = a_policy(rules=[{"tools": ["*"], "when": {"p": wanted}, "decide": "ask"}]).rules[0]
+        assert rule.when[0].conditions == (condition,)
 
 
-@pytest.mark.parametrize(
-    ("glob", "folder", "rest"),
-    [
+def test_a_path_glob_is_a_folder_and_the_names_below_it() -> None:
+    cases: list[tuple[str, str, tuple[str, ...]]] = [
         ("~", "~", ()),
         ("~/a/b", "~/a/b", ()),
         ("/a//./b/*", "/a/b", ("*",)),
@@ -125,11 +122,10 @@ def test_conditions_hold_others(wanted: Any, condition: Any) -> None:
         ("*/a", "", ("*", "a")),
         ("../a/?b/c", "../a", ("?b", "c")),
         ("/a/[b]/c", "/a", ("[b]", "c")),
-    ],
-)
-def test_a_path_glob_is_a_folder_and_the_names_below_it(glob: str, folder: str, rest: tuple[str, ...]) -> None:
-    rule = a_policy(rules=[{"tools": ["*"], "when": {"p": glob}, "decide": "ask"}]).rules[0]
-    assert rule.when[0].conditions == (PathGlob(folder, rest),)
+    ]
+    for glob, folder, rest in cases:
+        rule = a_policy(rules=[{"tools": ["*"], "when": {"p": glob}, "decide": "ask"}]).rules[0]
+        assert rule.when[0].conditions == (PathGlob(folder, rest),)
 
 
 def test_a_file_is_a_mapping_with_a_version() -> None:

@@ -35,18 +35,16 @@ def test_the_first_rule_that_fits_decides() -> None:
     assert rules_of({"tools": ["other/*"], "decide": "deny"}).ruling(WRITE, {}) is None
 
 
-@pytest.mark.parametrize(
-    ("rule", "ruling"),
-    [
+def test_a_ruling_says_which_rule_it_comes_from() -> None:
+    cases: list[tuple[dict[str, object], Ruling]] = [
         ({"decide": "allow"}, Ruling("allow", None, 1, "", in_doubt=False)),
         ({"decide": "ask"}, Ruling("ask", None, 1)),
         ({"decide": "deny"}, Ruling("deny", None, 1)),
         ({"risk": 4}, Ruling(None, 4, 1)),
         ({"decide": "deny", "reason": "not here"}, Ruling("deny", None, 1, "not here")),
-    ],
-)
-def test_a_ruling_says_which_rule_it_comes_from(rule: dict[str, object], ruling: Ruling) -> None:
-    assert rules_of({"tools": ["files/*"], **rule}).ruling(WRITE, {}) == ruling
+    ]
+    for rule, ruling in cases:
+        assert rules_of({"tools": ["files/*"], **rule}).ruling(WRITE, {}) == ruling
 
 
 def test_a_link_that_is_put_where_a_glob_begins_changes_nothing() -> None:
@@ -140,9 +138,8 @@ def test_rules_may_use_the_name_that_a_server_had_before(caplog: pytest.LogCaptu
     assert "rule 1 fits server-filesystem/read by the name that its server had before" in warning
 
 
-@pytest.mark.parametrize(
-    ("rules", "is_denied"),
-    [
+def test_a_tool_may_be_denied_whatever_its_arguments() -> None:
+    cases: list[tuple[list[Any], bool]] = [
         ([{"tools": ["files/*"], "decide": "deny"}], True),
         ([{"tools": ["other/*"], "decide": "allow"}, {"tools": ["*"], "decide": "deny"}], True),
         ([{"tools": ["*"], "when": {"a": "x"}, "decide": "deny"}, {"tools": ["*"], "decide": "deny"}], True),
@@ -153,10 +150,9 @@ def test_rules_may_use_the_name_that_a_server_had_before(caplog: pytest.LogCaptu
         ([{"tools": ["*"], "when": {"a": "x"}, "decide": "deny"}], False),
         ([{"tools": ["*"], "risk": 5}, {"tools": ["*"], "decide": "deny"}], False),
         ([], False),
-    ],
-)
-def test_a_tool_may_be_denied_whatever_its_arguments(rules: list[Any], is_denied: bool) -> None:
-    assert rules_of(*rules).denies_always(WRITE) is is_denied
+    ]
+    for rules, is_denied in cases:
+        assert rules_of(*rules).denies_always(WRITE) is is_denied
 
 
 OWN = [
@@ -200,8 +196,8 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "is_own"), [*((path, True) for path in OWN), *((path, False) for path in OTHERS)])
-def test_paths_to_the_guards_own_files_are_found(path: str, is_own: bool) -> None:
-    rules = rules_of(paths=FakePaths({"/path/to/link": "policy.yaml"}))
-    for args in ({"path": path}, {"n": 5, "paths": ["/a", path]}, {"edit": {path: 1}}):
-        assert (rules.with_doubts(WRITE, args).doubts == (OWN_FILE,)) is is_own
+def test_paths_to_the_guards_own_files_are_found() -> None:
+    for path, is_own in (*((path, True) for path in OWN), *((path, False) for path in OTHERS)):
+        rules = rules_of(paths=FakePaths({"/path/to/link": "policy.yaml"}))
+        for args in ({"path": path}, {"n": 5, "paths": ["/a", path]}, {"edit": {path: 1}}):
+            assert (rules.with_doubts(WRITE, args).doubts == (OWN_FILE,)) is is_own

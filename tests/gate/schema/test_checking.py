@@ -84,9 +84,8 @@ def test_values_fit_their_schema_or_do_not(schema: dict[str, Any], fitting: list
     assert [value for value in others if answer(value, schema) != "does_not_fit"] == []
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "problem"),
-    [
+def test_a_problem_is_said_in_one_short_sentence() -> None:
+    cases: list[tuple[dict[str, Any], Any, str]] = [
         ({"properties": {"a": {"items": {"type": ["string", "null"]}}}}, {"a": ["x", 1]}, "a.1: must be string or null"),
         ({"required": ["text"]}, {}, 'it: lacks "text"'),
         ({"additionalProperties": False}, {"extra": 1}, 'it: may not have "extra"'),
@@ -94,10 +93,9 @@ def test_values_fit_their_schema_or_do_not(schema: dict[str, Any], fitting: list
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, 1, "it: fits none of the 2 forms of anyOf; the first: must be string"),
         ({"const": "x" * 900}, 1, f'it: must be "{"x" * 59}…'),
         ({"additionalProperties": {"const": 1}}, {"k" * 900: 2}, f"{'k' * 60}…: must be 1"),
-    ],
-)  # fmt: skip
-def test_a_problem_is_said_in_one_short_sentence(schema: dict[str, Any], value: Any, problem: str) -> None:
-    assert CHECKER.check_here(value, schema).why == problem
+    ]  # fmt: skip
+    for schema, value, problem in cases:
+        assert CHECKER.check_here(value, schema).why == problem
 
 
 # ---------------------------------------------------------------------------------------------------------------------

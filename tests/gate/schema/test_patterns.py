@@ -8,9 +8,8 @@ from openai_responses_mcp.gate.schema.patterns import SchemaPatterns, Unreadable
 PATTERNS = SchemaPatterns(LinearPatterns())
 
 
-@pytest.mark.parametrize(
-    ("pattern", "matching", "others"),
-    [
+def test_a_pattern_matches_these_texts_and_no_others() -> None:
+    cases: list[tuple[str, list[str], list[str]]] = [
         ("", ["", "a"], []),
         ("b", ["abc"], ["a"]),
         ("^a+$", ["a", "aa"], ["b", "a\n", "\na"]),
@@ -31,25 +30,22 @@ PATTERNS = SchemaPatterns(LinearPatterns())
         (r"^(?<year>\d{4})(-(?:a|b))?$", ["2020-a", "2020"], ["2020-c"]),
         (r"^\cA\0\t\.\/\-$", ["\x01\0\t./-"], [""]),
         ("^a{2}b{1,}c{0,2}?$", ["aab", "aabbcc"], ["ab", "aabccc"]),
-    ],
-)
-def test_a_pattern_matches_these_texts_and_no_others(pattern: str, matching: list[str], others: list[str]) -> None:
-    read = PATTERNS.read(pattern)
-    assert read is not None
-    assert [text for text in matching if not read.is_in(text)] == []
-    assert [text for text in others if read.is_in(text)] == []
+    ]
+    for pattern, matching, others in cases:
+        read = PATTERNS.read(pattern)
+        assert read is not None
+        assert [text for text in matching if not read.is_in(text)] == []
+        assert [text for text in others if read.is_in(text)] == []
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
+def test_a_pattern_that_the_engine_does_not_support_is_not_read() -> None:
+    cases: list[str] = [
         "(?=a)", "(?!a)", "(?<=a)b", r"(a)\1", r"(?<a>b)\k<a>", "(?i:a)", "(?P<a>b)", r"\B", r"\A", r"\Z", r"\pL", r"\p{Nothing}",
         "a++", "*a", "^*", "(|*)", "a{", "a}", "]", "[]", "[^]", "[z-a]", r"[\w-x]", r"[a-\d]", "[a", "(", "a)", "\\",
         "a" * 2_001, "((a{100}){100}){100}", "(?:a{99}){99}",
-    ],
-)  # fmt: skip
-def test_a_pattern_that_the_engine_does_not_support_is_not_read(pattern: str) -> None:
-    assert PATTERNS.read(pattern) is None
+    ]  # fmt: skip
+    for pattern in cases:
+        assert PATTERNS.read(pattern) is None
 
 
 def test_the_size_of_a_pattern_counts_what_repetitions_repeat() -> None:

@@ -35,9 +35,8 @@ def test_the_approver_sees_a_label_for_each_secret() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
+def test_the_approver_sees_everything_that_the_model_chose() -> None:
+    cases: list[dict[str, Any]] = [
         {"command": "ls --password=$(touch x)"},
         {"body": {"secretary": {"action": "delete_all_users"}, "token_amount": 9000000}},
         {"password": "rm -rf /", "token": "x; reboot", "api_key": "plain", "authorization": "Bearer abcdefghijkl"},
@@ -46,10 +45,9 @@ def test_the_approver_sees_a_label_for_each_secret() -> None:
         {"url": "https://me:$(reboot)@example.com/"},
         {"": "", "a": [], "b": {}, "c": 1.5},
         {"text": "‹OPENAI_API_KEY› ⟦withheld:env:OPENAI_API_KEY⟧"},
-    ],
-)
-def test_the_approver_sees_everything_that_the_model_chose(args: dict[str, Any]) -> None:
-    assert Masking(ENVIRON).shown(args, schema(command={"type": "string"})) == args
+    ]
+    for args in cases:
+        assert Masking(ENVIRON).shown(args, schema(command={"type": "string"})) == args
 
 
 def test_masking_a_masked_value_changes_nothing() -> None:
@@ -75,9 +73,8 @@ def test_keys_that_are_shown_alike_are_all_shown() -> None:
     assert list(shown) == [f"‹sk-…, 20 characters›{number}" for number in ("", " (2)", " (3)")]
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
+def test_a_label_that_may_stand_for_a_secret_is_found() -> None:
+    cases: list[tuple[str, str | None]] = [
         ("say ‹OPENAI_API_KEY›", "‹OPENAI_API_KEY›"),
         ("‹a\nb, 17 characters›", "‹a\nb, 17 characters›"),
         ("‹x, 1 character›", "‹x, 1 character›"),
@@ -87,12 +84,11 @@ def test_keys_that_are_shown_alike_are_all_shown() -> None:
         (f"‹{'A' * 301}›", None),
         ("‹quoted› ‹open OPENAI_API_KEY›", None),
         ("OPENAI_API_KEY", None),
-    ],
-)
-def test_a_label_that_may_stand_for_a_secret_is_found(text: str, label: str | None) -> None:
-    masking = Masking({"mine": "another-private-value"}, also="mine")
-    assert masking.shown_text("use another-private-value") == "use ‹mine›"
-    assert masking.label_in({"a": [{"b": text}]}) == label
+    ]
+    for text, label in cases:
+        masking = Masking({"mine": "another-private-value"}, also="mine")
+        assert masking.shown_text("use another-private-value") == "use ‹mine›"
+        assert masking.label_in({"a": [{"b": text}]}) == label
 
 
 def test_the_log_also_hides_what_looks_like_a_secret() -> None:
@@ -155,27 +151,23 @@ def test_an_error_is_shown_without_secrets_and_without_a_cause_that_has_one() ->
     assert masking.error(failure).__cause__ is looped
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_a_name_of_a_secret() -> None:
+    cases: list[str] = [
         "password", "Password", "db_password", "dbPassword", "PASSWORD", "passwd", "user-pwd", "passphrase", "pass_word",
         "secret", "clientSecret", "token", "access_token", "authToken", "X-Auth-Token", "Authorization", "credentials",
         "api_key", "apiKey", "X-API-Key", "OPENAI_API_KEY", "apikey", "privateKey", "ssh_keys", "Cookie", "パスワード", "暗証番号", "DBの秘密鍵", "トークン",
-    ],
-)  # fmt: skip
-def test_a_name_of_a_secret(name: str) -> None:
-    assert is_secret_name(name)
+    ]  # fmt: skip
+    for name in cases:
+        assert is_secret_name(name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_a_name_of_something_else() -> None:
+    cases: list[str] = [
         "", "secretary", "token_amount", "max_tokens", "tokens", "tokenizer", "password_hint_shown", "passwordless",
         "key", "keyboard", "primary_key", "author", "monkey", "cookie_consent", "body", "パスワードの長さ", "42",
-    ],
-)  # fmt: skip
-def test_a_name_of_something_else(name: str) -> None:
-    assert not is_secret_name(name)
+    ]  # fmt: skip
+    for name in cases:
+        assert not is_secret_name(name)
 
 
 TEXT = {"type": "string"}
@@ -234,16 +226,14 @@ def test_fields_are_found_wherever_the_schema_has_them() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
+def test_a_schema_that_goes_in_circles_or_makes_no_sense_names_what_it_names() -> None:
+    cases: list[Any] = [
         *({"$ref": to} for to in ("#", "#/properties/a", "#/nowhere/at/all", "https://example.com/schema.json", 5)),
         *({"anyOf": 5, "properties": [], "prefixItems": {}, "items": True}, True, None),
-    ],
-)
-def test_a_schema_that_goes_in_circles_or_makes_no_sense_names_what_it_names(part: Any) -> None:
-    args = {"a": {"a": {"token": "y"}, "list": [{"token": "z"}]}, "token": "x"}
-    assert secret_fields(schema(a=part, token=TEXT), args)["token",] == "token"
+    ]
+    for part in cases:
+        args = {"a": {"a": {"token": "y"}, "list": [{"token": "z"}]}, "token": "x"}
+        assert secret_fields(schema(a=part, token=TEXT), args)["token",] == "token"
 
 
 def test_a_schema_with_very_many_ways_through_it_is_read_once() -> None:

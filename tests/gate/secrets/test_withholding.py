@@ -58,22 +58,20 @@ def test_a_variable_that_is_missing_is_named() -> None:
         Withholding(Masking({})).put_back(taken)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_text_is_never_a_command() -> None:
+    cases: list[str] = [
         "⟦withheld:env:OPENAI_API_KEY⟧",
         "⟦withheld:00000000000000000000000000000000⟧",
         "‹OPENAI_API_KEY›",
         '{"path": ["a"], "at": 0, "name": "OPENAI_API_KEY", "form": "plain", "is_key": false, "held": 0}',
         "withheld 1",
-    ],
-)
-def test_text_is_never_a_command(text: str) -> None:
-    process = a_process()
-    for state in ({"a": text, text: [text]}, {"a": f"{text}{KEY}{text}", f"{text}{KEY}": text, "gaps": text}):
-        taken = stored(process.take_out(state))
-        assert process.put_back(taken) == state
-    assert a_process().put_back(stored(a_process().take_out({"a": text}))) == {"a": text}
+    ]
+    for text in cases:
+        process = a_process()
+        for state in ({"a": text, text: [text]}, {"a": f"{text}{KEY}{text}", f"{text}{KEY}": text, "gaps": text}):
+            taken = stored(process.take_out(state))
+            assert process.put_back(taken) == state
+        assert a_process().put_back(stored(a_process().take_out({"a": text}))) == {"a": text}
 
 
 def test_texts_of_secret_fields_are_taken_out_however_json_writes_them() -> None:
@@ -196,9 +194,8 @@ def test_everything_comes_back_and_nothing_stays(state: Any) -> None:
 LABEL = "‹OPENAI_API_KEY›"
 
 
-@pytest.mark.parametrize(
-    ("changed", "shown", "original", "restored"),
-    [
+def test_an_unchanged_label_becomes_the_secret_again() -> None:
+    cases: list[tuple[dict[str, object], dict[str, object], dict[str, object], dict[str, object]]] = [
         ({"key": LABEL, "n": 2}, {"key": LABEL, "n": 1}, {"key": "sk-1", "n": 1}, {"key": "sk-1", "n": 2}),
         ({"a": {"key": LABEL}}, {"a": {"key": LABEL}}, {"a": {"key": "sk-1"}}, {"a": {"key": "sk-1"}}),
         ({"a": [LABEL, "x", "y"]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["sk-1", "x", "y"]}),
@@ -209,9 +206,6 @@ LABEL = "‹OPENAI_API_KEY›"
         ({"a": [1]}, {"a": {"x": 1}}, {"a": {"x": 1}}, {"a": [1]}),
         ({"a": ["x"]}, {"a": ["x"]}, {"a": "abc"}, {"a": ["x"]}),
         ({}, {"a": LABEL}, {"a": "sk-1"}, {}),
-    ],
-)
-def test_an_unchanged_label_becomes_the_secret_again(
-    changed: dict[str, object], shown: dict[str, object], original: dict[str, object], restored: dict[str, object]
-) -> None:
-    assert with_secrets(changed, shown, original) == restored
+    ]
+    for changed, shown, original, restored in cases:
+        assert with_secrets(changed, shown, original) == restored

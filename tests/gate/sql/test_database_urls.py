@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,8 @@ from openai_responses_mcp.gate.sql.database_urls import SqliteFile, sqlite_file,
 from tests.agents.fakes import FakeJudge
 
 
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
+def test_a_url_that_cannot_be_used_is_explained() -> None:
+    cases: list[tuple[Any, str]] = [
         ("", "not a database URL"),
         ("agents.db", "not a database URL"),
         ("postgres://me@host/db", "begins with postgresql://"),
@@ -30,13 +30,12 @@ from tests.agents.fakes import FakeJudge
         ("sqlite:///agents.db?timeout=soon", "number of seconds"),
         ("sqlite:///agents.db?timeout=nan", "number of seconds"),
         (5, "not a database URL"),
-    ],
-)
-def test_a_url_that_cannot_be_used_is_explained(url: str, words: str) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
-        create_runner(safety_agent=FakeJudge(), store=url)
-    assert words in caught.value.message
-    assert caught.value.__cause__ is None
+    ]
+    for url, words in cases:
+        with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
+            create_runner(safety_agent=FakeJudge(), store=url)
+        assert words in caught.value.message
+        assert caught.value.__cause__ is None
 
 
 def test_a_missing_driver_is_reported_with_its_install_command_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,9 +45,8 @@ def test_a_missing_driver_is_reported_with_its_install_command_and_no_password(m
     assert "hush" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("url", "file"),
-    [
+def test_a_url_maps_to_its_sqlite_file() -> None:
+    cases: list[tuple[str, SqliteFile | None]] = [
         ("postgresql://host/db", None),
         ("sqlite://", None),
         ("sqlite:///:memory:", None),
@@ -66,7 +64,6 @@ def test_a_missing_driver_is_reported_with_its_install_command_and_no_password(m
         ("sqlite:///file:/tmp/a.db?mode=ro&uri=true", SqliteFile(Path("/tmp/a.db"), False, is_read_only=True)),
         ("sqlite:///file:/tmp/a.db?immutable=1&uri=true", SqliteFile(Path("/tmp/a.db"), is_read_only=True)),
         ("sqlite:////tmp/a.db?uri=true", SqliteFile(Path("/tmp/a.db"))),
-    ],
-)
-def test_a_url_maps_to_its_sqlite_file(url: str, file: SqliteFile | None) -> None:
-    assert sqlite_file(understood(url)) == file
+    ]
+    for url, file in cases:
+        assert sqlite_file(understood(url)) == file
