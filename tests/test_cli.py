@@ -22,9 +22,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path), "APPDATA": str(tmp_path)}
 
 
-@pytest.mark.parametrize(
-    ("line", "options"),
-    [
+def test_a_command_line_is_parsed() -> None:
+    cases: list[tuple[list[str], Options]] = [
         ([], Options()),
         (["--stdio"], Options(stdio=True)),
         (["-h"], Options(help=True)),
@@ -50,16 +49,15 @@ def environ(tmp_path: Path) -> dict[str, str]:
         (["--debug"], Options(debug="")),
         (["--debug", "a.log"], Options(debug="a.log")),
         (["--debug", "--stdio"], Options(debug="", stdio=True)),
-    ],
-)
-def test_a_command_line_is_parsed(line: list[str], options: Options) -> None:
-    assert parse(line) == options
+    ]
+    for line, options in cases:
+        assert parse(line) == options
 
 
-@pytest.mark.parametrize("argument", ["--std", "--mod=o3", "--Stdio", "-s", "--"])
-def test_abbreviations_and_unknown_options_are_refused(argument: str) -> None:
-    with pytest.raises(BadCommandLine, match="unknown option"):
-        parse([argument])
+def test_abbreviations_and_unknown_options_are_refused() -> None:
+    for argument in ("--std", "--mod=o3", "--Stdio", "-s", "--"):
+        with pytest.raises(BadCommandLine, match="unknown option"):
+            parse([argument])
 
 
 @pytest.mark.parametrize("line", [["--config"], ["--model", "--stdio"], ["--stdio", "--ask"], ["--http"]])

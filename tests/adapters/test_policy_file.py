@@ -60,19 +60,17 @@ rules:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_an_invalid_file_is_reported_with_the_line() -> None:
+    cases: list[tuple[str, str]] = [
         ("", "policy.yaml:1: the file is empty; it needs at least version: 1"),
         ("version: 1\nversion: 1\n", "policy.yaml:2: version is there twice, first on line 1"),
         ("version: 1\nrules: [", "policy.yaml:2: not valid YAML: "),
         ("version: yes\n", "policy.yaml:1: version is 1, the only version there is"),
         ('version: 1\n"a\\eb": 1\n', "policy.yaml:2: a b is an unknown key"),
-    ],
-)
-def test_an_invalid_file_is_reported_with_the_line(text: str, problem: str) -> None:
-    (found,) = problems_in(text)
-    assert found.startswith(problem)
+    ]
+    for text, problem in cases:
+        (found,) = problems_in(text)
+        assert found.startswith(problem)
 
 
 def test_policies_are_read_as_yaml_1_2() -> None:

@@ -22,14 +22,14 @@ def test_a_path_below_a_file_is_resolved_up_to_the_file(tmp_path: Path) -> None:
     assert SystemPaths().resolved("link/a", str(tmp_path)) == os.path.realpath(f"{tmp_path}/file/a")
 
 
-@pytest.mark.parametrize("path", ["a/" * 3000, "x" * 5000, "/" + "y" * 300, "~\ud800", "~a\0", "\ud800"])
-def test_an_impossible_file_name_is_not_resolved(path: str) -> None:
-    assert SystemPaths().resolved(path, "/") is None
+def test_an_impossible_file_name_is_not_resolved() -> None:
+    cases: list[str] = ["a/" * 3000, "x" * 5000, "/" + "y" * 300, "~\ud800", "~a\0", "\ud800"]
+    for path in cases:
+        assert SystemPaths().resolved(path, "/") is None
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_a_path_that_some_servers_rewrite_is_not_resolved() -> None:
+    cases: list[str] = [
         " /etc/a",
         "/etc/a ",
         '"/etc/a"',
@@ -41,10 +41,9 @@ def test_an_impossible_file_name_is_not_resolved(path: str) -> None:
         "..\\a",
         "/a\\b",
         " file:/a",
-    ],
-)
-def test_a_path_that_some_servers_rewrite_is_not_resolved(path: str) -> None:
-    assert SystemPaths().resolved(path, "/srv") is None
+    ]
+    for path in cases:
+        assert SystemPaths().resolved(path, "/srv") is None
 
 
 @given(st.lists(st.sampled_from(["a", "b", "..", ".", "", "link", "file", "up", "gone"]), max_size=8))

@@ -5,9 +5,8 @@ import pytest
 from openai_responses_mcp.adapters.yaml_file import MAX_DEPTH, MAX_NODES, YamlProblem, read_yaml
 
 
-@pytest.mark.parametrize(
-    ("text", "data"),
-    [
+def test_yaml_becomes_plain_data() -> None:
+    cases: list[tuple[str, Any]] = [
         ("", None),
         ("---\n...\n", None),
         ("\ufeffa: 1", {"a": 1}),
@@ -17,15 +16,13 @@ from openai_responses_mcp.adapters.yaml_file import MAX_DEPTH, MAX_NODES, YamlPr
         ("a: |\n  one\n  two\n", {"a": "one\ntwo\n"}),
         ("1: a\ntrue: b", {"1": "a", "true": "b"}),
         ("a: !!map {}\nb: !!seq []", {"a": {}, "b": []}),
-    ],
-)
-def test_yaml_becomes_plain_data(text: str, data: Any) -> None:
-    assert read_yaml(text).data == data
+    ]
+    for text, data in cases:
+        assert read_yaml(text).data == data
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+def test_scalars_follow_the_core_schema_of_yaml_1_2() -> None:
+    cases: list[tuple[str, Any]] = [
         ("", None),
         ("~", None),
         ("FALSE", False),
@@ -44,12 +41,11 @@ def test_yaml_becomes_plain_data(text: str, data: Any) -> None:
         ("!!str 12", "12"),
         ("!!int '12'", 12),
         ("!!float 1", 1.0),
-    ],
-)
-def test_scalars_follow_the_core_schema_of_yaml_1_2(text: str, value: Any) -> None:
-    found = read_yaml(f"a: {text}").data["a"]
-    assert found == value
-    assert type(found) is type(value)
+    ]
+    for text, value in cases:
+        found = read_yaml(f"a: {text}").data["a"]
+        assert found == value
+        assert type(found) is type(value)
 
 
 def test_every_key_and_item_has_its_line() -> None:
@@ -66,16 +62,20 @@ def test_every_key_and_item_has_its_line() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("path", "line"), [((), 1), (("c",), 2), (("c", "b"), 2), (("c", "nothing", 3), 2), (("nothing",), 1)]
-)
-def test_a_missing_key_has_the_line_of_its_nearest_parent(path: tuple[str | int, ...], line: int) -> None:
-    assert read_yaml("a: &x {b: 1}\nc: {b: 2}").line_of(path) == line
+def test_a_missing_key_has_the_line_of_its_nearest_parent() -> None:
+    cases: list[tuple[tuple[str | int, ...], int]] = [
+        ((), 1),
+        (("c",), 2),
+        (("c", "b"), 2),
+        (("c", "nothing", 3), 2),
+        (("nothing",), 1),
+    ]
+    for path, line in cases:
+        assert read_yaml("a: &x {b: 1}\nc: {b: 2}").line_of(path) == line
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "words"),
-    [
+def test_a_problem_has_a_line_and_a_message() -> None:
+    cases: list[tuple[str, int, str]] = [
         ("a: 1\nb: [", 2, "not valid YAML: expected the node content"),
         ("a: 1\n\tb: 2", 2, "not valid YAML: "),
         ("a: 1\nb: \x01", 2, "a character that YAML does not allow"),
@@ -93,14 +93,13 @@ def test_a_missing_key_has_the_line_of_its_nearest_parent(path: tuple[str | int,
         ("a: !env KEY", 1, "the tag !env does not belong here"),
         ("a: !!binary aGk=", 1, "the tag !!binary does not belong here"),
         ("a: !!int many", 1, "the tag !!int does not belong here"),
-    ],
-)
-def test_a_problem_has_a_line_and_a_message(text: str, line: int, words: str) -> None:
-    with pytest.raises(YamlProblem) as caught:
-        read_yaml(text)
-    assert caught.value.line == line
-    assert words in caught.value.text
-    assert str(caught.value) == f"line {line}: {caught.value.text}"
+    ]
+    for text, line, words in cases:
+        with pytest.raises(YamlProblem) as caught:
+            read_yaml(text)
+        assert caught.value.line == line
+        assert words in caught.value.text
+        assert str(caught.value) == f"line {line}: {caught.value.text}"
 
 
 def test_a_file_may_have_the_most_values_and_not_one_more() -> None:

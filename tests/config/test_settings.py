@@ -23,9 +23,8 @@ def test_a_path_that_leads_nowhere_is_a_lookup_error(path: Key) -> None:
         kind_at(path)
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "value"),
-    [
+def test_text_becomes_the_value_it_spells() -> None:
+    cases: list[tuple[Key, str, Any]] = [
         (RETRIES, "0", 0),
         (RETRIES, "+10", 10),
         (RECENCY, "7", 7),
@@ -34,16 +33,14 @@ def test_a_path_that_leads_nowhere_is_a_lookup_error(path: Key) -> None:
         (MODEL, "gpt-5.2", "gpt-5.2"),
         (BASE_URL, "http://[::1]:8080/v1?x=1", "http://[::1]:8080/v1?x=1"),
         (BASE_URL, "https://user:word@gateway.example/v1", "https://user:word@gateway.example/v1"),
-    ],
-)
-def test_text_becomes_the_value_it_spells(path: Key, text: str, value: Any) -> None:
-    assert from_text(kind_at(path), text) == value
-    assert type(from_text(kind_at(path), text)) is type(value)
+    ]
+    for path, text, value in cases:
+        assert from_text(kind_at(path), text) == value
+        assert type(from_text(kind_at(path), text)) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
+def test_text_that_spells_no_allowed_value_is_refused() -> None:
+    cases: list[tuple[Key, str]] = [
         (TIMEOUT, "0"),
         (TIMEOUT, "1.5"),
         (TIMEOUT, "1_000"),
@@ -56,11 +53,10 @@ def test_text_becomes_the_value_it_spells(path: Key, text: str, value: Any) -> N
         (MODEL, "gpt\x1b[0m"),
         *((BASE_URL, text) for text in ("api.openai.com/v1", "https://user@", "https://host:port/", "ftp://host")),
         (BASE_URL, "https://a b"),
-    ],
-)
-def test_text_that_spells_no_allowed_value_is_refused(path: Key, text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - which text was wrong is the caller's to say
-        from_text(kind_at(path), text)
+    ]
+    for path, text in cases:
+        with pytest.raises(ValueError):  # noqa: PT011 - which text was wrong is the caller's to say
+            from_text(kind_at(path), text)
 
 
 def test_an_open_range_holds_finite_numbers_only() -> None:

@@ -25,11 +25,16 @@ INFO = {"name": "openai-responses-mcp", "title": "OpenAI Responses MCP", "versio
 SUPPORTED = ["2026-07-28", "2025-06-18"]
 
 
-@pytest.mark.parametrize(
-    "params", [{}, {"_meta": None}, {"_meta": []}, {"_meta": {}}, {"_meta": {"progressToken": 1, CAPABILITIES: {}}}]
-)
-def test_a_request_without_a_revision_belongs_to_the_handshake_era(params: dict[str, Any]) -> None:
-    assert era_of(Request(1, "tools/list", params)) is HANDSHAKE
+def test_a_request_without_a_revision_belongs_to_the_handshake_era() -> None:
+    cases: list[dict[str, Any]] = [
+        {},
+        {"_meta": None},
+        {"_meta": []},
+        {"_meta": {}},
+        {"_meta": {"progressToken": 1, CAPABILITIES: {}}},
+    ]
+    for params in cases:
+        assert era_of(Request(1, "tools/list", params)) is HANDSHAKE
 
 
 @pytest.mark.parametrize("revision", SUPPORTED)
@@ -158,9 +163,8 @@ def enveloped(**meta: Any) -> Request:
     return Request(1, "tools/list", {"_meta": {**ENVELOPE, **meta}})
 
 
-@pytest.mark.parametrize(
-    ("hand_over", "info", "seconds"),
-    [
+def test_a_configured_time_holds_for_all_and_else_the_name_decides() -> None:
+    cases: list[tuple[HandOver, Any, float | None]] = [
         ("auto", DESKTOP, 50),
         ("auto", OTHER, None),
         ("auto", "claude-ai", None),
@@ -168,15 +172,12 @@ def enveloped(**meta: Any) -> Request:
         (None, DESKTOP, None),
         (7.5, OTHER, 7.5),
         (7.5, None, 7.5),
-    ],
-)
-def test_a_configured_time_holds_for_all_and_else_the_name_decides(
-    hand_over: HandOver, info: Any, seconds: float | None
-) -> None:
-    shaken = ClientOfConnection(hand_over, TOOLS).seen_in(hello(info), HANDSHAKE)
-    sealed = ClientOfConnection(hand_over, TOOLS).seen_in(enveloped(**{CLIENT_INFO: info}), NEW_ERA)
-    assert shaken.hand_over_seconds == sealed.hand_over_seconds == seconds
-    assert shaken.may_fetch == sealed.may_fetch == (seconds is not None)
+    ]
+    for hand_over, info, seconds in cases:
+        shaken = ClientOfConnection(hand_over, TOOLS).seen_in(hello(info), HANDSHAKE)
+        sealed = ClientOfConnection(hand_over, TOOLS).seen_in(enveloped(**{CLIENT_INFO: info}), NEW_ERA)
+        assert shaken.hand_over_seconds == sealed.hand_over_seconds == seconds
+        assert shaken.may_fetch == sealed.may_fetch == (seconds is not None)
 
 
 def test_the_name_is_remembered_until_another_is_given() -> None:

@@ -34,19 +34,17 @@ def refused(body: bytes) -> BadMessage:
     return bad
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
+def test_a_body_that_is_not_json_is_a_parse_error_without_an_id() -> None:
+    cases: list[tuple[bytes, str]] = [
         (b'{"jsonrpc": "2.0", "id": 1', "Expecting ',' delimiter: line 1 column 27 (char 26)"),
         ('{"id": 1}'.encode("utf-16"), "not UTF-8 at byte 0"),
         (b'\xef\xbb\xbf{"id": 1}', "it begins with a byte order mark (BOM)"),
         (b'{"id": 1, "params": [-Infinity]}', "-Infinity is not JSON"),
         (b'{"id": ' + b"9" * 5000 + b"}", "a number has too many digits"),
         (b"[" * 100_000, "nesting too deep"),
-    ],
-)
-def test_a_body_that_is_not_json_is_a_parse_error_without_an_id(body: bytes, reason: str) -> None:
-    assert refused(body) == BadMessage(-32700, f"Parse error: {reason}")
+    ]
+    for body, reason in cases:
+        assert refused(body) == BadMessage(-32700, f"Parse error: {reason}")
 
 
 @pytest.mark.parametrize("message", [[], [request(1, "ping")], "ping", 1])
@@ -56,32 +54,32 @@ def test_json_that_is_no_object_is_an_invalid_request_without_an_id(message: Any
     )
 
 
-@pytest.mark.parametrize("unusable", [None, True, False, 1.0, 1.5, 1e3])
-def test_an_id_that_is_no_text_or_whole_number_is_refused_without_it(unusable: Any) -> None:
-    bad = decoded(request(unusable, "ping"))
-    assert bad == BadMessage(-32600, "Invalid request: id must be a string or a whole number", None)
+def test_an_id_that_is_no_text_or_whole_number_is_refused_without_it() -> None:
+    cases: list[Any] = [None, True, False, 1.0, 1.5, 1e3]
+    for unusable in cases:
+        bad = decoded(request(unusable, "ping"))
+        assert bad == BadMessage(-32600, "Invalid request: id must be a string or a whole number", None)
 
 
-@pytest.mark.parametrize("usable", [0, 1, -7, 2**70, ""])
-def test_any_text_and_any_whole_number_is_an_id(usable: Any) -> None:
-    incoming = decoded(request(usable, "ping", {"a": 1}))
-    assert isinstance(incoming, Request)
-    assert bare(incoming) == Request(usable, "ping", {"a": 1})
-    assert type(incoming.id) is type(usable)
+def test_any_text_and_any_whole_number_is_an_id() -> None:
+    cases: list[Any] = [0, 1, -7, 2**70, ""]
+    for usable in cases:
+        incoming = decoded(request(usable, "ping", {"a": 1}))
+        assert isinstance(incoming, Request)
+        assert bare(incoming) == Request(usable, "ping", {"a": 1})
+        assert type(incoming.id) is type(usable)
 
 
-@pytest.mark.parametrize(
-    ("changes", "fault"),
-    [
+def test_a_request_of_the_wrong_shape_is_refused_with_its_id() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"jsonrpc": "1.0"}, 'jsonrpc must be "2.0"'),
         ({"jsonrpc": 2.0}, 'jsonrpc must be "2.0"'),
         ({"method": None}, "method must be a string"),
         ({"params": []}, "params must be an object"),
         ({"params": False}, "params must be an object"),
-    ],
-)
-def test_a_request_of_the_wrong_shape_is_refused_with_its_id(changes: dict[str, Any], fault: str) -> None:
-    assert decoded({**request(7, "ping"), **changes}) == BadMessage(-32600, f"Invalid request: {fault}", 7)
+    ]
+    for changes, fault in cases:
+        assert decoded({**request(7, "ping"), **changes}) == BadMessage(-32600, f"Invalid request: {fault}", 7)
 
 
 def test_null_params_are_absent() -> None:
@@ -89,9 +87,8 @@ def test_null_params_are_absent() -> None:
     assert bare(decoded({"jsonrpc": "2.0", "method": "x", "params": None})) == Notification("x", {})
 
 
-@pytest.mark.parametrize(
-    ("body", "request_id"),
-    [
+def test_a_key_twice_is_refused_with_the_id_if_there_is_exactly_one() -> None:
+    cases: list[tuple[bytes, Any]] = [
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "method": "tools/list"}', 1),
         (b'{"jsonrpc": "2.0", "id": "a", "method": "ping", "params": {"b": 1, "b": 1}}', "a"),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"c": [{"id": 2, "id": 3}]}}', 1),
@@ -100,15 +97,13 @@ def test_null_params_are_absent() -> None:
         (b'{"jsonrpc": "2.0", "id": 1, "\\u0069d": 1, "method": "ping"}', None),
         (b'{"jsonrpc": "2.0", "id": null, "method": "ping", "method": "ping"}', None),
         (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping", "method": "ping"}', "\ufffd"),
-    ],
-)
-def test_a_key_twice_is_refused_with_the_id_if_there_is_exactly_one(body: bytes, request_id: Any) -> None:
-    assert refused(body) == BadMessage(-32600, "Invalid request: a key appears twice", request_id)
+    ]
+    for body, request_id in cases:
+        assert refused(body) == BadMessage(-32600, "Invalid request: a key appears twice", request_id)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_responses_and_objects_without_an_id_are_never_answered() -> None:
+    cases: list[bytes] = [
         b'{"jsonrpc": "2.0", "method": "x", "method": "x"}',
         b'{"jsonrpc": "2.0", "id": 1, "result": {}, "result": {}}',
         b'{"jsonrpc": "2.0", "id": 1, "result": {"a": 1, "a": 2}}',
@@ -119,10 +114,9 @@ def test_a_key_twice_is_refused_with_the_id_if_there_is_exactly_one(body: bytes,
         b'{"method": "x"}',
         b'{"jsonrpc": "2.0", "method": 7}',
         b'{"jsonrpc": "2.0", "method": "x", "params": []}',
-    ],
-)
-def test_responses_and_objects_without_an_id_are_never_answered(body: bytes) -> None:
-    assert decode(body) is None
+    ]
+    for body in cases:
+        assert decode(body) is None
 
 
 def test_a_method_makes_a_request_of_what_looks_like_a_response() -> None:
@@ -166,13 +160,12 @@ def test_an_encoded_message_is_one_line_of_utf_8_that_decodes_to_the_same(messag
     assert json.loads(body) == message
 
 
-@pytest.mark.parametrize(
-    "line_end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
-)
-def test_no_line_end_gets_into_a_message_raw(line_end: str) -> None:
-    body = encode({"a" + line_end: f'"x{line_end}y"'})
-    assert line_end not in body.decode()
-    assert json.loads(body) == {"a" + line_end: f'"x{line_end}y"'}
+def test_no_line_end_gets_into_a_message_raw() -> None:
+    cases: list[str] = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+    for line_end in cases:
+        body = encode({"a" + line_end: f'"x{line_end}y"'})
+        assert line_end not in body.decode()
+        assert json.loads(body) == {"a" + line_end: f'"x{line_end}y"'}
 
 
 def test_a_lone_surrogate_is_sent_as_a_replacement_character() -> None:

@@ -63,11 +63,11 @@ def test_the_id_of_another_key_is_refused(key: str) -> None:
     assert refusal(made(), TaskIds(key)) == CHANGED
 
 
-@pytest.mark.parametrize("ending", ["", "=", "==", "A", "AAAA", "\n"])
-def test_a_truncated_or_extended_task_id_is_refused(ending: str) -> None:
-    assert refusal(made()[:-1] + ending) in (CHANGED, FOREIGN)
-    if ending:
-        assert refusal(made() + ending) in (CHANGED, FOREIGN)
+def test_a_truncated_or_extended_task_id_is_refused() -> None:
+    for ending in ("", "=", "==", "A", "AAAA", "\n"):
+        assert refusal(made()[:-1] + ending) in (CHANGED, FOREIGN)
+        if ending:
+            assert refusal(made() + ending) in (CHANGED, FOREIGN)
 
 
 def test_every_server_with_the_key_reads_the_id() -> None:

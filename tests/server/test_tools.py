@@ -178,9 +178,8 @@ NO_STYLE = "style must be one of summary, bullets, citations-only"
 NO_PREVIOUS = "previous_response_id must be the response id of an earlier answer"
 
 
-@pytest.mark.parametrize(
-    ("name", "reason", "values"),
-    [
+def test_a_bad_argument_of_answer_is_named_with_what_it_takes() -> None:
+    cases: list[tuple[str, str, list[Any]]] = [
         ("query", "query is required", [None]),
         ("query", f"query {NOT_BLANK}", ["", " \n\t", "\u3000", 7, True, ["Q"], {}]),
         ("recency_days", NO_DAYS, [-1, -0.5, "-1", "+1", "", " 7", "7\n", "1e3", ".5", "5.", "1_0", "0x1"]),
@@ -189,18 +188,16 @@ NO_PREVIOUS = "previous_response_id must be the response id of an earlier answer
         ("domains", NO_DOMAINS, ["a.example", {}, 1, [1], [""], ["a", None]]),
         ("style", NO_STYLE, ["", "Bullets", "summary ", 1, ["summary"], {}]),
         ("previous_response_id", NO_PREVIOUS, ["", " ", 1, [], True]),
-    ],
-)
-def test_a_bad_argument_of_answer_is_named_with_what_it_takes(name: str, reason: str, values: list[Any]) -> None:
-    for value in values:
-        with pytest.raises(InvalidArguments) as refusal:
-            read_question(ANSWER, {"query": "Q", name: value})
-        assert str(refusal.value) == reason, value
+    ]
+    for name, reason, values in cases:
+        for value in values:
+            with pytest.raises(InvalidArguments) as refusal:
+                read_question(ANSWER, {"query": "Q", name: value})
+            assert str(refusal.value) == reason, value
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
+def test_a_bad_argument_of_iris_is_named_with_what_it_takes() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"query": "Q", "Input": "Q"}, "input is required"),
         ({"input": " "}, f"input {NOT_BLANK}"),
         ({"input": "Q", "searchContextSize": "huge"}, "searchContextSize must be one of low, medium, high"),
@@ -208,12 +205,11 @@ def test_a_bad_argument_of_answer_is_named_with_what_it_takes(name: str, reason:
         ({"input": "Q", "model": ""}, "model must be a model id"),
         ({"input": "Q", "useCodeInterpreter": "true"}, "useCodeInterpreter must be true or false"),
         ({"input": "Q", "useCodeInterpreter": 1}, "useCodeInterpreter must be true or false"),
-    ],
-)
-def test_a_bad_argument_of_iris_is_named_with_what_it_takes(arguments: dict[str, Any], reason: str) -> None:
-    with pytest.raises(InvalidArguments) as refusal:
-        read_question(IRIS, arguments)
-    assert str(refusal.value) == reason
+    ]
+    for arguments, reason in cases:
+        with pytest.raises(InvalidArguments) as refusal:
+            read_question(IRIS, arguments)
+        assert str(refusal.value) == reason
 
 
 def test_arguments_of_another_tool_are_ignored_however_bad() -> None:

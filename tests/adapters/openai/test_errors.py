@@ -75,9 +75,8 @@ def wrapped(cause: Exception | None) -> openai.APIConnectionError:
     return error
 
 
-@pytest.mark.parametrize(
-    ("exc", "error"),
-    [
+def test_a_vendor_exception_becomes_its_gateway_error() -> None:
+    cases: list[tuple[Exception, type[GatewayError]]] = [
         (aiohttp.ServerTimeoutError("late"), GatewayTimeout),
         (aiohttp.ServerDisconnectedError(), GatewayBroken),
         (aiohttp.InvalidURL("odd"), GatewayRefused),
@@ -91,13 +90,11 @@ def wrapped(cause: Exception | None) -> openai.APIConnectionError:
         (BodyTooLong(1, "a reply"), GatewayGarbled),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), GatewayGarbled),
         (RecursionError("deep"), GatewayGarbled),
-    ],
-    ids=repr,
-)
-def test_a_vendor_exception_becomes_its_gateway_error(exc: Exception, error: type[GatewayError]) -> None:
-    translation = translated(exc)
-    assert type(translation) is error
-    assert (translation.status, translation.name) == (None, type(exc.__cause__ or exc).__name__)
+    ]
+    for exc, error in cases:
+        translation = translated(exc)
+        assert type(translation) is error
+        assert (translation.status, translation.name) == (None, type(exc.__cause__ or exc).__name__)
 
 
 def test_the_detail_in_a_message_is_one_bounded_line() -> None:
@@ -133,21 +130,20 @@ def without_tls() -> ssl.SSLError:
     return error
 
 
-@pytest.mark.parametrize(
-    ("cause", "said"),
-    [
+def test_a_failed_connection_is_described_in_the_words_of_the_system() -> None:
+    cases: list[tuple[OSError, str]] = [
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('10.0.0.1', 1)"), "Connection refused"),
         (OSError(errno.ENETUNREACH, "Multiple exceptions: [Errno 101] ..."), "Network is unreachable"),
         (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
         (untrusted(), "certificate verify failed: self-signed certificate"),
         (without_tls(), "SSL: wrong version number"),
         (OSError("some reason"), "some reason"),
-    ],
-    ids=repr,
-)
-def test_a_failed_connection_is_described_in_the_words_of_the_system(cause: OSError, said: str) -> None:
-    key = ConnectionKey("api.example", 443, is_ssl=True, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None)
-    assert f" (api.example:443: {said})." in str(translated(aiohttp.ClientConnectorError(key, cause)))
+    ]
+    for cause, said in cases:
+        key = ConnectionKey(
+            "api.example", 443, is_ssl=True, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None
+        )
+        assert f" (api.example:443: {said})." in str(translated(aiohttp.ClientConnectorError(key, cause)))
 
 
 def test_other_exceptions_pass_unchanged() -> None:
@@ -157,22 +153,18 @@ def test_other_exceptions_pass_unchanged() -> None:
         raise GatewayBroken("ours")
 
 
-@pytest.mark.parametrize(
-    ("event", "says", "kind", "code"),
-    [
+def test_an_error_in_a_stream_keeps_what_the_api_said() -> None:
+    cases: list[tuple[dict[str, Any], str, str | None, str | None]] = [
         ({"type": "error", "message": "It broke", "code": "oops"}, "(It broke)", None, "oops"),
         ({"error": {"message": "It broke", "type": "t", "code": "oops"}}, "(It broke)", "t", "oops"),
         ({"type": "error"}, "(no reason given)", None, None),
         ({"error": "It broke"}, "(It broke)", None, None),
         ({"error": {"message": ["odd"], "type": 7, "code": {}}}, "(no reason given)", None, None),
-    ],
-)
-def test_an_error_in_a_stream_keeps_what_the_api_said(
-    event: dict[str, Any], says: str, kind: str | None, code: str | None
-) -> None:
-    error = stream_error(event)
-    assert str(error) == f"The API ended the stream with an error {says}. Ask again."
-    assert (error.kind, error.code) == (kind, code)
+    ]
+    for event, says, kind, code in cases:
+        error = stream_error(event)
+        assert str(error) == f"The API ended the stream with an error {says}. Ask again."
+        assert (error.kind, error.code) == (kind, code)
 
 
 def refused(status: int, body: object = None, text: str = "", **headers: str) -> GatewayError:
@@ -237,20 +229,18 @@ def test_other_bad_requests_are_not_taken_for_a_lost_previous_response() -> None
     assert type(refused(404, {"message": "previous_response_id"})) is GatewayRefused
 
 
-@pytest.mark.parametrize(
-    ("body", "facts"),
-    [
+def test_message_type_and_code_are_read_from_every_form_of_error_body() -> None:
+    cases: list[tuple[object, tuple[Any, ...]]] = [
         ({"message": "m", "type": "t", "code": "c"}, ("m", "t", "c")),
         ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c")),
         ({"message": ["m"], "type": 7, "code": None}, ("HTTP 418", None, None)),
         ({"error": "m"}, ("m", None, None)),
         (["odd"], ("HTTP 418", None, None)),
         (None, ("HTTP 418", None, None)),
-    ],
-)
-def test_message_type_and_code_are_read_from_every_form_of_error_body(body: object, facts: tuple[Any, ...]) -> None:
-    error = refused(418, body)
-    assert (str(error).rpartition("The API says: ")[2], error.kind, error.code) == facts
+    ]
+    for body, facts in cases:
+        error = refused(418, body)
+        assert (str(error).rpartition("The API says: ")[2], error.kind, error.code) == facts
 
 
 def test_the_body_kept_for_the_log_is_truncated() -> None:
@@ -268,9 +258,8 @@ def date_in(seconds: int) -> str:
     return format_datetime((NOW + timedelta(seconds=seconds)).astimezone(UTC), usegmt=True)
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
+def test_retry_after_is_read_in_every_valid_form() -> None:
+    cases: list[tuple[dict[str, str], float | None]] = [
         ({}, None),
         ({"retry-after": "0.1"}, 0.1),
         ({"retry-after": " 7 "}, 7.0),
@@ -282,10 +271,9 @@ def date_in(seconds: int) -> str:
         ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
         ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
         ({"retry-after-ms": "junk", "retry-after": "7"}, 7.0),
-    ],
-)
-def test_retry_after_is_read_in_every_valid_form(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_seconds(headers, lambda: NOW) == seconds
+    ]
+    for headers, seconds in cases:
+        assert retry_after_seconds(headers, lambda: NOW) == seconds
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))

@@ -23,9 +23,8 @@ def asked(**fields: Any) -> ModelRequest:
     return ModelRequest(model="gpt-4.1", instructions="Be brief.", input_text="Why?", **fields)
 
 
-@pytest.mark.parametrize(
-    ("request_", "changes"),
-    [
+def test_a_request_has_what_was_asked_for_and_nothing_else() -> None:
+    cases: list[tuple[ModelRequest, dict[str, Any]]] = [
         (PLAIN, {}),
         (asked(store=False), {"store": False}),
         (asked(background=True), {"background": True}),
@@ -64,10 +63,9 @@ def asked(**fields: Any) -> ModelRequest:
                 ]
             },
         ),
-    ],
-)
-def test_a_request_has_what_was_asked_for_and_nothing_else(request_: ModelRequest, changes: dict[str, Any]) -> None:
-    assert request_body(request_) == PLAIN_BODY | changes
+    ]
+    for request_, changes in cases:
+        assert request_body(request_) == PLAIN_BODY | changes
 
 
 def test_fields_a_gateway_refuses_can_be_left_out() -> None:
@@ -131,9 +129,8 @@ def test_a_whole_response_is_read_into_a_reply() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("output", "expected"),
-    [
+def test_the_text_is_that_of_the_final_answer() -> None:
+    cases: list[tuple[list[Any], str]] = [
         ([], ""),
         ([message(text("a")), message(text("b"))], "a\n\nb"),
         ([message(text("aside"), phase="commentary"), message(text("b"), phase="final_answer")], "b"),
@@ -142,10 +139,9 @@ def test_a_whole_response_is_read_into_a_reply() -> None:
         ([{"type": "brand_new", "content": 7}, message({"type": "brand_new"}, text("a"))], "a"),
         ([{"content": []}, {"type": ["odd"]}, message(text("a"))], "a"),
         ([message(text("half \ud83d of a pair"))], "half \ufffd of a pair"),
-    ],
-)
-def test_the_text_is_that_of_the_final_answer(output: list[Any], expected: str) -> None:
-    assert read_reply(response(*output)).text == expected
+    ]
+    for output, expected in cases:
+        assert read_reply(response(*output)).text == expected
 
 
 def test_a_refusal_is_distinguished_from_text() -> None:
@@ -192,27 +188,23 @@ def test_a_response_that_is_not_finished_is_garbled(status: object) -> None:
     assert len(str(caught.value)) < 200
 
 
-@pytest.mark.parametrize(
-    "body",
-    [None, "text", {}, {"output": None}, {"output": ["text"]}, {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]}, {"output": [message("text")]}, {"output": [message(text(7))]}, {"output": [message({"type": "output_text"})]},],
-)  # fmt: skip
-def test_a_reply_with_an_unexpected_shape_is_garbled(body: object) -> None:
-    with pytest.raises(GatewayGarbled, match="unexpected shape"):
-        read_reply(body)
+def test_a_reply_with_an_unexpected_shape_is_garbled() -> None:
+    cases: list[object] = [None, "text", {}, {"output": None}, {"output": ["text"]}, {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]}, {"output": [message("text")]}, {"output": [message(text(7))]}, {"output": [message({"type": "output_text"})]},]  # fmt: skip
+    for body in cases:
+        with pytest.raises(GatewayGarbled, match="unexpected shape"):
+            read_reply(body)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_optional_fields_with_unexpected_types_are_ignored() -> None:
+    cases: list[dict[str, Any]] = [
         {"id": 7},
         {"model": ["m"]},
         {"id": "", "model": " "},
         {"usage": "odd"},
         {"error": 7},
-    ],
-)
-def test_optional_fields_with_unexpected_types_are_ignored(fields: dict[str, Any]) -> None:
-    assert read_reply(response(message(text("a")), **fields)) == ModelReply(text="a")
+    ]
+    for fields in cases:
+        assert read_reply(response(message(text("a")), **fields)) == ModelReply(text="a")
 
 
 @pytest.mark.parametrize(
@@ -264,9 +256,8 @@ def test_a_search_counts_even_when_its_sources_cannot_be_read(call: dict[str, An
     assert (reply.search_count, reply.searched) == (1, ())
 
 
-@pytest.mark.parametrize(
-    ("fields", "date"),
-    [
+def test_the_date_comes_from_the_first_of_three_fields_that_is_valid() -> None:
+    cases: list[tuple[dict[str, Any], str | None]] = [
         ({"published_at": "2026-01-02"}, "2026-01-02"),
         ({"date": "2026-01-02T23:59:59Z"}, "2026-01-02"),
         ({"published_at": "2026-01-02", "date": "2025-01-01"}, "2026-01-02"),
@@ -275,12 +266,11 @@ def test_a_search_counts_even_when_its_sources_cannot_be_read(call: dict[str, An
         ({"date": "2026-01-021"}, None),
         ({"date": 1767225600}, None),
         ({}, None),
-    ],
-)
-def test_the_date_comes_from_the_first_of_three_fields_that_is_valid(fields: dict[str, Any], date: str | None) -> None:
-    searched = read_reply(response(search({"type": "url", "url": "https://a.org", **fields}))).searched
-    cited = read_reply(response(message(text("a", cites("https://a.org", **fields))))).cited
-    assert (searched[0].date, cited[0].date) == (date, date)
+    ]
+    for fields, date in cases:
+        searched = read_reply(response(search({"type": "url", "url": "https://a.org", **fields}))).searched
+        cited = read_reply(response(message(text("a", cites("https://a.org", **fields))))).cited
+        assert (searched[0].date, cited[0].date) == (date, date)
 
 
 def test_the_date_of_a_citation_overrides_that_of_the_search() -> None:
@@ -297,9 +287,8 @@ def searched(action: object) -> dict[str, Any]:
     return {"type": "response.output_item.done", "item": {"type": "web_search_call", "action": action}}
 
 
-@pytest.mark.parametrize(
-    ("event", "shown"),
-    [
+def test_an_event_becomes_a_progress_message_for_people() -> None:
+    cases: list[tuple[dict[str, Any], str | None]] = [
         ({"type": "response.created"}, "thinking"),
         ({"type": "response.web_search_call.searching"}, "searching the web"),
         ({"type": "response.output_text.delta", "delta": ["odd"]}, "writing the answer"),
@@ -321,10 +310,9 @@ def searched(action: object) -> dict[str, Any]:
         ({"type": "response.output_item.done", "item": {"type": "message"}}, None),
         ({"type": "response.queued"}, "waiting in the API's queue"),
         ({"type": ["odd"]}, None),
-    ],
-)
-def test_an_event_becomes_a_progress_message_for_people(event: dict[str, Any], shown: str | None) -> None:
-    assert progress_of(event) == (Progress(shown) if shown else None)
+    ]
+    for event, shown in cases:
+        assert progress_of(event) == (Progress(shown) if shown else None)
 
 
 def test_progress_carries_each_new_piece_of_the_answer() -> None:
@@ -335,9 +323,8 @@ def test_progress_carries_each_new_piece_of_the_answer() -> None:
 # A response by its id
 
 
-@pytest.mark.parametrize(
-    ("tools", "domains"),
-    [
+def test_the_allowed_domains_come_from_the_tools_of_the_response() -> None:
+    cases: list[tuple[Any, tuple[str, ...]]] = [
         (
             [{"type": "web_search", "filters": {"allowed_domains": ["a.example", 7, "b.example"]}}],
             ("a.example", "b.example"),
@@ -346,19 +333,17 @@ def test_progress_carries_each_new_piece_of_the_answer() -> None:
         ([{"type": "web_search", "filters": None}, "odd"], ()),
         ("odd", ()),
         (None, ()),
-    ],
-)
-def test_the_allowed_domains_come_from_the_tools_of_the_response(tools: Any, domains: tuple[str, ...]) -> None:
-    body = response(message(text("Well.")), id="resp_1", tools=tools)
-    assert read_reply(body).allowed_domains == domains
+    ]
+    for tools, domains in cases:
+        body = response(message(text("Well.")), id="resp_1", tools=tools)
+        assert read_reply(body).allowed_domains == domains
 
 
 SEARCH = {"type": "web_search_call", "action": {"type": "search", "query": "rain in made-up-key"}}
 
 
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
+def test_the_state_of_an_unfinished_response_comes_from_its_last_output() -> None:
+    cases: list[tuple[Any, str]] = [
         ([], "working"),
         (None, "working"),
         ("odd", "working"),
@@ -368,12 +353,11 @@ SEARCH = {"type": "web_search_call", "action": {"type": "search", "query": "rain
         ([{"type": "reasoning"}, {"type": "web_search_call"}], "searching the web"),
         ([{"type": "reasoning"}, SEARCH], 'searching for "rain in ***"'),
         ([SEARCH, {"type": "message", "content": []}], "writing the answer"),
-    ],
-)
-def test_the_state_of_an_unfinished_response_comes_from_its_last_output(output: Any, message: str) -> None:
-    body = {"id": "resp_1", "status": "in_progress", "output": output}
-    assert read_state(body, lambda text: text.replace("made-up-key", "***")) == Progress(message)
-    assert is_under_way(body)
+    ]
+    for output, message in cases:
+        body = {"id": "resp_1", "status": "in_progress", "output": output}
+        assert read_state(body, lambda text: text.replace("made-up-key", "***")) == Progress(message)
+        assert is_under_way(body)
 
 
 @pytest.mark.parametrize("odd", [None, [], {"status": ["queued"]}, {"status": "completed"}])

@@ -5,9 +5,8 @@ from openai_responses_mcp.adapters.telemetry.starting import TelemetryChoice, te
 ADDRESS = "http://127.0.0.1:4318"
 
 
-@pytest.mark.parametrize(
-    ("environ", "traces", "metrics"),
-    [
+def test_only_variables_about_exporters_turn_telemetry_on() -> None:
+    cases: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
         ({}, (), ()),
         ({"OTEL_SERVICE_NAME": "mine", "OTEL_EXPORTER_OTLP_HEADERS": "a=b"}, (), ()),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS}, ("otlp",), ("otlp",)),
@@ -16,14 +15,10 @@ ADDRESS = "http://127.0.0.1:4318"
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": " "}, (), ()),
         ({"OTEL_TRACES_EXPORTER": "otlp"}, ("otlp",), ()),
         ({"OTEL_METRICS_EXPORTER": "console"}, (), ("console",)),
-    ],
-    ids=str,
-)
-def test_only_variables_about_exporters_turn_telemetry_on(
-    environ: dict[str, str], traces: tuple[str, ...], metrics: tuple[str, ...]
-) -> None:
-    choice = telemetry_chosen(environ)
-    assert choice == TelemetryChoice(traces, metrics)
+    ]
+    for environ, traces, metrics in cases:
+        choice = telemetry_chosen(environ)
+        assert choice == TelemetryChoice(traces, metrics)
 
 
 def test_an_unknown_exporter_is_a_warning_and_is_left_out() -> None:
