@@ -14,9 +14,8 @@ from tests.agents.fakes import FakeJudge
 from tests.agents.scenes import LOOK, Scene
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
+def test_a_runner_that_cannot_be_made_says_why() -> None:
+    cases: list[Callable[[], AgentRunner]] = [
         lambda: create_runner(),
         lambda: create_runner(safety_agent="me"),  # type: ignore[arg-type]
         lambda: create_runner(safety_agent=FakeJudge(), store="mysql://x/y"),
@@ -25,11 +24,10 @@ from tests.agents.scenes import LOOK, Scene
         lambda: create_runner(safety_agent=FakeJudge(), resume_token_ttl_sec=10**12),
         lambda: create_runner(safety_agent=FakeJudge(), audit_head="a\0b"),
         lambda: create_runner(safety_agent=FakeJudge(), audit="sometimes"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_runner_that_cannot_be_made_says_why(make: Callable[[], AgentRunner]) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        make()
+    ]
+    for make in cases:
+        with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+            make()
 
 
 @pytest.mark.parametrize("value", ["", "abc", "-5", "0", "1.5", "９"])

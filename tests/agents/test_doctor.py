@@ -80,9 +80,8 @@ async def test_all_is_well() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("environ", "models", "expected"),
-    [
+async def test_a_problem_with_a_provider_says_what_to_do() -> None:
+    cases: list[tuple[dict[str, str], ModelList, str]] = [
         ({"AGENTS_MODEL_PROVIDER": "nobody"}, LIVE, "FAIL  provider: A provider (AGENTS_MODEL_PROVIDER) is one of"),
         ({}, LIVE, "warn  provider: none is set up, and the guard needs none; to run agents, set OPENAI_API_KEY"),
         ({"OPENAI_API_KEY": "a b"}, LIVE, "FAIL  provider: The key in OPENAI_API_KEY has characters that no key has"),
@@ -95,12 +94,9 @@ async def test_all_is_well() -> None:
         (OLLAMA, ModelList(["qwen"]), "warn  model: llama is not in the list; check AGENTS_OLLAMA_MODEL"),
         ({"AGENTS_MODEL_PROVIDER": "ollama"}, LIVE, "FAIL  model: none is chosen; set AGENTS_OLLAMA_MODEL, such as llama"),
         ({"AGENTS_MODEL_PROVIDER": "ollama"}, ModelList([], "none", "timeout", "x"), "FAIL  model: none is chosen; set AGENTS_OLLAMA_MODEL"),
-    ],
-)  # fmt: skip
-async def test_a_problem_with_a_provider_says_what_to_do(
-    environ: dict[str, str], models: ModelList, expected: str
-) -> None:
-    assert any(expected in line for line in await lines(diagnosis(environ, models).doctor()))
+    ]  # fmt: skip
+    for environ, models, expected in cases:
+        assert any(expected in line for line in await lines(diagnosis(environ, models).doctor()))
 
 
 @pytest.mark.parametrize(

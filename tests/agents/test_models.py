@@ -11,9 +11,8 @@ from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
 from openai_responses_mcp.gate.errors import CODES, AgentsError
 
 
-@pytest.mark.parametrize(
-    ("make", "code"),
-    [
+def test_a_value_out_of_range_is_refused() -> None:
+    cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: Extensions(policy_profile="lenient"), "AGENTS-E-POLICY-INVALID"),  # type: ignore[arg-type]
         (lambda: Extensions(max_turns=0), "AGENTS-E-RUNNER-CONFIG"),
         (lambda: Extensions(max_turns=True), "AGENTS-E-RUNNER-CONFIG"),
@@ -27,13 +26,12 @@ from openai_responses_mcp.gate.errors import CODES, AgentsError
         (lambda: GateDecision("allow", 0, ""), "AGENTS-E-GATE-EVAL"),
         (lambda: GateDecision("allow", 6, ""), "AGENTS-E-GATE-EVAL"),
         (lambda: GateDecision("perhaps", 1, ""), "AGENTS-E-GATE-EVAL"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_value_out_of_range_is_refused(make: Callable[[], Any], code: str) -> None:
-    with pytest.raises(AgentsError) as caught:
-        make()
-    assert caught.value.code == code
-    assert caught.value.category == CODES[code][0]
+    ]
+    for make, code in cases:
+        with pytest.raises(AgentsError) as caught:
+            make()
+        assert caught.value.code == code
+        assert caught.value.category == CODES[code][0]
 
 
 def test_a_token_is_not_in_its_repr() -> None:

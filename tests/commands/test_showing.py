@@ -39,9 +39,8 @@ def cited(*pairs: tuple[str, str | None]) -> Answer:
     return replace(ANSWER, citations=tuple(Citation(url, "2026-11-16", title) for url, title in pairs))
 
 
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
+def test_sources_are_links_with_their_titles() -> None:
+    cases: list[tuple[str, str]] = [
         ("- https://a.org", "- [A\\, the \\*first\\*](<https://a.org>)"),
         ("- <https://a.org>", "- [A\\, the \\*first\\*](<https://a.org>)"),
         ("- https://a.org/b", "- [B](<https://a.org/b>)"),
@@ -50,20 +49,19 @@ def cited(*pairs: tuple[str, str | None]) -> Answer:
         ("- https://other.org", "- https://other.org"),
         ("- oai-weather", "- oai-weather"),
         ("- https://e.org/?q=<x>", "- [E](<https://e.org/?q=%3Cx%3E>)"),
-    ],
-)
-def test_sources_are_links_with_their_titles(line: str, shown: str) -> None:
-    answer = cited(
-        ("https://a.org", "A, the *first*"),
-        ("https://a.org/b", "B"),
-        ("oai-weather", "api"),
-        ("https://e.org/?q=<x>", "E"),
-        ("https://other.org", None),
-    )
-    before = "See https://a.org\n\nSources:\n"
-    for has_links, expected in ((True, shown), (False, line)):
-        text = for_a_terminal(f"{before}{line} (2026-11-16)", answer, str, has_links=has_links)
-        assert text == f"{before}{expected} (read on 2026-11-16)"
+    ]
+    for line, shown in cases:
+        answer = cited(
+            ("https://a.org", "A, the *first*"),
+            ("https://a.org/b", "B"),
+            ("oai-weather", "api"),
+            ("https://e.org/?q=<x>", "E"),
+            ("https://other.org", None),
+        )
+        before = "See https://a.org\n\nSources:\n"
+        for has_links, expected in ((True, shown), (False, line)):
+            text = for_a_terminal(f"{before}{line} (2026-11-16)", answer, str, has_links=has_links)
+            assert text == f"{before}{expected} (read on 2026-11-16)"
 
 
 def test_our_own_words_around_an_answer_are_japanese_for_a_japanese_reader() -> None:

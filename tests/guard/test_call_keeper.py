@@ -53,18 +53,16 @@ async def test_a_profile_that_another_process_sets_counts(scene: GuardScene) -> 
 NO_NAME = f"Invalid params: name must have 1 to {LONGEST_ID} printable characters"
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "problem"),
-    [
+async def test_a_call_that_makes_no_sense_is_an_error() -> None:
+    cases: list[tuple[Any, Any, str]] = [
         *((name, {}, NO_NAME) for name in (7, "", "a\nb", "x" * (LONGEST_ID + 1))),
         ("echo", [1], "Invalid params: arguments must be an object"),
         *((name, {}, f"Unknown tool: {name}") for name in ("x", "x" * LONGEST_ID)),
-    ],
-)
-async def test_a_call_that_makes_no_sense_is_an_error(name: Any, arguments: Any, problem: str) -> None:
-    async with GuardScene(profile="fast") as scene:
-        assert (await scene.call(1, name, arguments))["error"] == {"code": -32602, "message": problem}
-        assert scene.calls_at_server() == []
+    ]
+    for name, arguments, problem in cases:
+        async with GuardScene(profile="fast") as scene:
+            assert (await scene.call(1, name, arguments))["error"] == {"code": -32602, "message": problem}
+            assert scene.calls_at_server() == []
 
 
 async def test_argument_names_in_another_case_are_refused_unless_the_schema_has_them() -> None:

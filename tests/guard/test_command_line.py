@@ -59,9 +59,8 @@ def test_a_url_takes_the_place_of_the_command() -> None:
     assert parse(["--url=http://[::1]:80/mcp", "--name", "local"], {}).name == "local"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_an_invalid_command_line_is_refused() -> None:
+    cases: list[str] = [
         "--url http://mcp.example.com/mcp",
         "--url https://user:password@mcp.example.com/mcp",
         "--url https://[mcp",
@@ -80,28 +79,25 @@ def test_a_url_takes_the_place_of_the_command() -> None:
         "--wait soon -- server",
         "--name a/b -- server",
         f"--name {'x' * 65} -- server",
-    ],
-)
-def test_an_invalid_command_line_is_refused(line: str) -> None:
-    with pytest.raises(UsageError):
-        parse(line.split(), {})
+    ]
+    for line in cases:
+        with pytest.raises(UsageError):
+            parse(line.split(), {})
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
+def test_wrong_usage_says_what_would_be_right() -> None:
+    cases: list[tuple[str, str]] = [
         ("setpu", "unknown command setpu: did you mean setup?"),
         ("docter --start", "unknown command docter: did you mean doctor?"),
         ("--polciy x -- server", "unknown option --polciy: did you mean --policy?"),
         ("--obsreve -- server", "unknown option --obsreve: did you mean --observe?"),
         ("--http 0 --max-servers 0 -- server", "--max-servers is a whole number from 1 to 1000"),
         ("--max-servers 2 -- server", "--max-servers goes with --http"),
-    ],
-)
-def test_wrong_usage_says_what_would_be_right(line: str, problem: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse(line.split(), {})
-    assert str(caught.value) == problem
+    ]
+    for line, problem in cases:
+        with pytest.raises(UsageError) as caught:
+            parse(line.split(), {})
+        assert str(caught.value) == problem
 
 
 def test_a_program_that_sounds_like_a_command_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -389,25 +389,23 @@ async def test_no_depth_of_a_reply_ends_the_relay(levels: int) -> None:
         assert (await scene.call(3, "other"))["result"] == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "is_refused"),
-    [
+async def test_a_later_call_with_such_a_label_is_refused() -> None:
+    cases: list[tuple[str, bool]] = [
         ("‹MY_SECRET_KEY›", True),
         ("use ‹ghp_…, 40 characters› here", True),
         ("‹password, 1 character›", True),
         ("‹password in DATABASE_URL›", True),
         ("‹Guten Tag›, said he", False),
         ("‹", False),
-    ],
-)
-async def test_a_later_call_with_such_a_label_is_refused(text: str, is_refused: bool) -> None:
-    async with GuardScene(HIDING) as scene:
-        reply = await scene.call(1, arguments={"list": [{"text": text}]})
-        if is_refused:
-            assert "hold a label that stands in the place of a secret" in refusal_in(reply)
-            assert not scene.calls_at_server()
-        else:
+    ]
+    for text, is_refused in cases:
+        async with GuardScene(HIDING) as scene:
+            reply = await scene.call(1, arguments={"list": [{"text": text}]})
+            if is_refused:
+                assert "hold a label that stands in the place of a secret" in refusal_in(reply)
+                assert not scene.calls_at_server()
+            else:
+                assert scene.calls_at_server()
+        async with GuardScene(Policy(rules=ALLOW)) as scene:
+            await scene.call(1, arguments={"text": text})
             assert scene.calls_at_server()
-    async with GuardScene(Policy(rules=ALLOW)) as scene:
-        await scene.call(1, arguments={"text": text})
-        assert scene.calls_at_server()

@@ -24,9 +24,8 @@ def a_request(**changes: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", **changes}).encode()
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_message_passes_byte_for_byte() -> None:
+    cases: list[bytes] = [
         a_request(),
         a_request(id="1"),
         a_request(id=-(10**30)),
@@ -39,17 +38,15 @@ def a_request(**changes: Any) -> bytes:
         b'{"jsonrpc":"2.0","method":"notifications/x"}',
         b' {"jsonrpc":"2.0","method":"x","params":{"t":"\xe2\x80\xa8\xc2\x85"}}\t',
         b'{"jsonrpc":"2.0","method":"x","params":{"half":"\\ud800"}}',
-    ],
-)
-def test_a_message_passes_byte_for_byte(body: bytes) -> None:
-    message = read(body)
-    assert not isinstance(message, BadMessage)
-    assert message.wire == body
+    ]
+    for body in cases:
+        message = read(body)
+        assert not isinstance(message, BadMessage)
+        assert message.wire == body
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
+def test_an_ambiguous_message_is_rejected() -> None:
+    cases: list[tuple[bytes, int]] = [
         (b"no json", -32700),
         (b"\xff\xfe{\x00}\x00", -32700),
         (b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"x"}', -32700),
@@ -59,12 +56,11 @@ def test_a_message_passes_byte_for_byte(body: bytes) -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":1e999}}', -32700),
         (b"[]", -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}', -32600),
-    ],
-)
-def test_an_ambiguous_message_is_rejected(body: bytes, code: int) -> None:
-    found = read(body)
-    assert isinstance(found, BadMessage)
-    assert found.code == code
+    ]
+    for body, code in cases:
+        found = read(body)
+        assert isinstance(found, BadMessage)
+        assert found.code == code
 
 
 NO_OBJECT = "not a JSON object (batches are not supported)"
@@ -72,9 +68,8 @@ NO_ID = "id must be a string or a whole number"
 NOT_QUITE_A_CALL = "method looks like tools/call and is not"
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
+def test_a_body_that_is_no_message_is_rejected_with_the_reason() -> None:
+    cases: list[tuple[bytes, str]] = [
         (b"7", NO_OBJECT),
         (b'[{"jsonrpc":"2.0","id":1,"method":"tools/call"}]', NO_OBJECT),
         (b"{}", 'jsonrpc must be "2.0"'),
@@ -90,12 +85,11 @@ NOT_QUITE_A_CALL = "method looks like tools/call and is not"
         (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', "a reply has a result or an error, not both"),
         (b'{"jsonrpc":"2.0","id":1,"error":"no"}', "error must be an object"),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","method":"x"}', "a key appears twice"),
-    ],
-)
-def test_a_body_that_is_no_message_is_rejected_with_the_reason(body: bytes, reason: str) -> None:
-    found = read(body)
-    assert isinstance(found, BadMessage)
-    assert (found.code, found.message) == (-32600, f"Invalid request: {reason}")
+    ]
+    for body, reason in cases:
+        found = read(body)
+        assert isinstance(found, BadMessage)
+        assert (found.code, found.message) == (-32600, f"Invalid request: {reason}")
 
 
 def _looks_like(key: str) -> list[str]:
@@ -104,40 +98,37 @@ def _looks_like(key: str) -> list[str]:
     return [key.upper(), f"{key}\0x", f" {key}", f"{key}\u200b", wide, *long_s]
 
 
-@pytest.mark.parametrize("key", ["jsonrpc", "id", "method", "params", "result", "error"])
-def test_a_key_that_some_programs_take_for_one_of_a_message_makes_it_unfit(key: str) -> None:
-    for other in _looks_like(key):
-        found = read(a_request(**{other: 1}))
-        reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
-        assert found == BadMessage(-32600, reason, 1)
+def test_a_key_that_some_programs_take_for_one_of_a_message_makes_it_unfit() -> None:
+    for key in ("jsonrpc", "id", "method", "params", "result", "error"):
+        for other in _looks_like(key):
+            found = read(a_request(**{other: 1}))
+            reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
+            assert found == BadMessage(-32600, reason, 1)
 
 
-@pytest.mark.parametrize("key", ["name", "arguments", "_meta", "inputResponses", "requestState", "task"])
-def test_a_key_that_some_programs_take_for_one_of_a_call_makes_it_unfit(key: str) -> None:
-    assert isinstance(read(a_request(method="tools/call", params={key: 1})), Request)
-    for other in _looks_like(key):
-        assert isinstance(read(a_request(params={other: 1})), Request)
-        found = read(a_request(method="tools/call", params={"name": "x", other: 1}))
-        reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
-        assert found == BadMessage(-32600, reason, 1)
+def test_a_key_that_some_programs_take_for_one_of_a_call_makes_it_unfit() -> None:
+    cases: list[str] = ["name", "arguments", "_meta", "inputResponses", "requestState", "task"]
+    for key in cases:
+        assert isinstance(read(a_request(method="tools/call", params={key: 1})), Request)
+        for other in _looks_like(key):
+            assert isinstance(read(a_request(params={other: 1})), Request)
+            found = read(a_request(method="tools/call", params={"name": "x", other: 1}))
+            reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
+            assert found == BadMessage(-32600, reason, 1)
 
 
-@pytest.mark.parametrize(
-    ("body", "request_id", "is_reply"),
-    [
+def test_an_unfit_message_keeps_its_id_and_whether_it_is_a_reply() -> None:
+    cases: list[tuple[bytes, int | str | None, bool]] = [
         (b'{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}', 1, False),
         (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}', None, False),
         (b'{"jsonrpc":"2.0","id":"a","result":1,"result":2}', "a", True),
         (b'{"jsonrpc":"2.0","id":"a","result":1,"error":{}}', "a", True),
         (b'{"jsonrpc":"2.0","id":null,"error":{}}', None, True),
-    ],
-)
-def test_an_unfit_message_keeps_its_id_and_whether_it_is_a_reply(
-    body: bytes, request_id: int | str | None, is_reply: bool
-) -> None:
-    found = read(body)
-    assert isinstance(found, BadMessage)
-    assert (found.id, found.is_reply) == (request_id, is_reply)
+    ]
+    for body, request_id, is_reply in cases:
+        found = read(body)
+        assert isinstance(found, BadMessage)
+        assert (found.id, found.is_reply) == (request_id, is_reply)
 
 
 @pytest.mark.parametrize("line_end", [b"\r", b"\n", b"\r\n"])
@@ -178,9 +169,10 @@ def test_a_note_for_the_model_stands_before_what_the_tool_says() -> None:
     assert messages.with_note(reply, "") == b"as it came"
 
 
-@pytest.mark.parametrize(("given", "found"), [(1, 1), ("a", "a"), (True, None), (None, None), ({}, None)])
-def test_a_cancellation_names_a_request_by_its_id(given: Any, found: int | str | None) -> None:
-    assert messages.cancelled_id(Notification("notifications/cancelled", {"requestId": given})) == found
+def test_a_cancellation_names_a_request_by_its_id() -> None:
+    cases: list[tuple[Any, int | str | None]] = [(1, 1), ("a", "a"), (True, None), (None, None), ({}, None)]
+    for request_id, found in cases:
+        assert messages.cancelled_id(Notification("notifications/cancelled", {"requestId": request_id})) == found
 
 
 def _check(body: bytes) -> None:

@@ -163,12 +163,11 @@ async def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPat
     assert received[0].startswith(b"POST http://chat.example.com/hook ")
 
 
-@pytest.mark.parametrize(
-    "address", ["", "hooks.example.com/x", "file:///etc/passwd", "http://", "http://[", "http://a:0/"]
-)
-def test_invalid_addresses_are_recognised(address: str) -> None:
-    assert not is_address(address)
-    assert is_address(ADDRESS)
+def test_invalid_addresses_are_recognised() -> None:
+    cases: list[str] = ["", "hooks.example.com/x", "file:///etc/passwd", "http://", "http://[", "http://a:0/"]
+    for address in cases:
+        assert not is_address(address)
+        assert is_address(ADDRESS)
 
 
 @pytest.mark.parametrize(("in_policy", "given", "minutes"), [(60, None, 1), (60, 120, 2), (None, None, 5)])

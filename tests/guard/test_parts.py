@@ -77,11 +77,12 @@ def test_what_the_guard_has_seen_stands_beside_what_the_client_was_shown() -> No
     assert listings.get("x") == Listed({"name": "x", "description": "later"}, None)
 
 
-@pytest.mark.parametrize("result", [None, [], {}, {"tools": None}, {"tools": [None, 7, {}, {"name": 7}]}])
-def test_an_invalid_listing_lists_no_tools(result: Any) -> None:
-    listings = Listings()
-    listings.note({}, result)
-    assert listings.names() == set()
+def test_an_invalid_listing_lists_no_tools() -> None:
+    cases: list[Any] = [None, [], {}, {"tools": None}, {"tools": [None, 7, {}, {"name": 7}]}]
+    for result in cases:
+        listings = Listings()
+        listings.note({}, result)
+        assert listings.names() == set()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -119,22 +120,20 @@ def test_a_handshake_says_how_a_client_can_be_asked(revision: Any, capabilities:
     assert ways.way_for({}) == way
 
 
-@pytest.mark.parametrize(
-    ("params", "way"),
-    [
+def test_an_envelope_says_so_with_every_request() -> None:
+    cases: list[tuple[Any, str]] = [
         (envelope({"elicitation": {}}), "input_required"),
         (envelope({"elicitation": {"url": {}}}), "desk"),
         (envelope({}), "desk"),
         (envelope(None), "desk"),
         (envelope({"elicitation": {}}, 7), "desk"),
         ({"_meta": []}, "desk"),
-    ],
-)
-def test_an_envelope_says_so_with_every_request(params: Any, way: str) -> None:
-    ways = ClientWays()
-    assert ways.way_for(params) == way
-    ways.note_failure()
-    assert ways.way_for(params) == "desk"
+    ]
+    for params, way in cases:
+        ways = ClientWays()
+        assert ways.way_for(params) == way
+        ways.note_failure()
+        assert ways.way_for(params) == "desk"
 
 
 def test_the_handshake_shows_whether_the_server_notifies_of_other_tools() -> None:
@@ -226,9 +225,8 @@ def test_only_a_clear_yes_is_one(result: Any) -> None:
     assert not answer_in(result).is_yes
 
 
-@pytest.mark.parametrize(
-    ("result", "answer"),
-    [
+def test_an_answer_is_a_choice_that_was_offered_and_a_comment() -> None:
+    cases: list[tuple[Any, tuple[Any, str]]] = [
         (
             {"action": "accept", "content": {"decision": "allow_once", "comment": "x" * 2001}},
             ("allow_once", "x" * 2000),
@@ -239,10 +237,9 @@ def test_only_a_clear_yes_is_one(result: Any) -> None:
         ({"action": "cancel"}, ("deny", "")),
         ({"action": "accept", "content": "allow_once"}, ("deny", "the client gave no answer")),
         ("accept", ("deny", "the client gave no answer")),
-    ],
-)
-def test_an_answer_is_a_choice_that_was_offered_and_a_comment(result: Any, answer: tuple[Any, str]) -> None:
-    assert answer_in(result) == PersonAnswer(*answer)
+    ]
+    for result, answer in cases:
+        assert answer_in(result) == PersonAnswer(*answer)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -16,9 +16,8 @@ from openai_responses_mcp.guard.servers import (
 )
 
 
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
+def test_a_server_is_called_by_what_is_started() -> None:
+    cases: list[tuple[str, str]] = [
         ("npx -y @modelcontextprotocol/server-filesystem /notes", "server-filesystem"),
         ("npx --yes --package=typescript @scope/server@1.2.3", "server"),
         (r"C:\nodejs\npx.CMD -y mcp-server", "mcp-server"),
@@ -46,10 +45,9 @@ from openai_responses_mcp.guard.servers import (
         ("/opt/x/my.server", "my.server"),
         ("tool.exe", "tool"),
         ("npx -y", "npx"),
-    ],
-)  # fmt: skip
-def test_a_server_is_called_by_what_is_started(command: str, name: str) -> None:
-    assert name_of(shlex.split(command.replace("\\", "\\\\"))) == name
+    ]  # fmt: skip
+    for command, name in cases:
+        assert name_of(shlex.split(command.replace("\\", "\\\\"))) == name
 
 
 def shown(text: str) -> str:

@@ -113,9 +113,8 @@ async def test_arguments_that_do_not_fit_the_schema_are_not_sent() -> None:
 # Writing a server down
 
 
-@pytest.mark.parametrize(
-    ("server", "name", "command", "url"),
-    [
+def test_a_server_can_be_written_in_many_ways() -> None:
+    cases: list[tuple[Any, str, tuple[str, ...], str]] = [
         ("openai-responses-mcp --stdio", "openai-responses-mcp", ("openai-responses-mcp", "--stdio"), ""),
         ("npx -y @scope/server-files@1.2 '/my files'", "server-files", ("npx", "-y", "@scope/server-files@1.2", "/my files"), ""),
         (["python", "-m", "my_server"], "my_server", ("python", "-m", "my_server"), ""),
@@ -124,35 +123,30 @@ async def test_arguments_that_do_not_fit_the_schema_are_not_sent() -> None:
         ({"command": "notes", "args": ["-v"], "name": "mine"}, "mine", ("notes", "-v"), ""),
         ("https://MCP.example.com/mcp", "mcp.example.com", (), "https://MCP.example.com/mcp"),
         ({"url": "http://127.0.0.1:8/mcp", "headers": {"A": "b"}}, "127.0.0.1:8", (), "http://127.0.0.1:8/mcp"),
-    ],
-)  # fmt: skip
-def test_a_server_can_be_written_in_many_ways(server: Any, name: str, command: tuple[str, ...], url: str) -> None:
-    config = config_from(server, None, 60_000)
-    assert (config.name, config.command, config.url) == (name, command, url)
+    ]  # fmt: skip
+    for server, name, command, url in cases:
+        config = config_from(server, None, 60_000)
+        assert (config.name, config.command, config.url) == (name, command, url)
 
 
-@pytest.mark.parametrize(
-    "server",
-    [7, "", [], {}, {"command": "a", "url": "https://b"}, {"comand": "a"}, "a 'b", [7], {"command": "a", "env": {"A": 1}},
+def test_a_server_that_makes_no_sense_is_refused_without_being_shown() -> None:
+    cases: list[Any] = [7, "", [], {}, {"command": "a", "url": "https://b"}, {"comand": "a"}, "a 'b", [7], {"command": "a", "env": {"A": 1}},
      {"url": "https://h", "headers": {"A": 1}}, "http://example.com/mcp", "https://user:pass@h/mcp", "https:///mcp",
-     "https://h:port/mcp", {"url": "ftp://h"}, ["-v"]],
-)  # fmt: skip
-def test_a_server_that_makes_no_sense_is_refused_without_being_shown(server: Any) -> None:
-    with pytest.raises(AgentsError) as caught:
-        hosted_mcp_tool(server)
-    assert caught.value.code == "AGENTS-E-MCP-SCHEMA"
-    assert "pass" not in caught.value.message.replace("password", "")
+     "https://h:port/mcp", {"url": "ftp://h"}, ["-v"]]  # fmt: skip
+    for server in cases:
+        with pytest.raises(AgentsError) as caught:
+            hosted_mcp_tool(server)
+        assert caught.value.code == "AGENTS-E-MCP-SCHEMA"
+        assert "pass" not in caught.value.message.replace("password", "")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"require_approval": "never"}, {"risk_levels": {"a": 0}}, {"risk_levels": {"a": "1"}}, {"risk_levels": [1]},
-     {"repeatable": "echo"}, {"repeatable": [7]}, {"name": "a/b"}, {"name": "n" * 129}],
-)  # fmt: skip
-def test_rules_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(AgentsError) as caught:
-        hosted_mcp_tool("notes", **options)
-    assert caught.value.code == "AGENTS-E-MCP-SCHEMA"
+def test_rules_that_make_no_sense_are_refused() -> None:
+    cases: list[dict[str, Any]] = [{"require_approval": "never"}, {"risk_levels": {"a": 0}}, {"risk_levels": {"a": "1"}}, {"risk_levels": [1]},
+     {"repeatable": "echo"}, {"repeatable": [7]}, {"name": "a/b"}, {"name": "n" * 129}]  # fmt: skip
+    for options in cases:
+        with pytest.raises(AgentsError) as caught:
+            hosted_mcp_tool("notes", **options)
+        assert caught.value.code == "AGENTS-E-MCP-SCHEMA"
 
 
 def test_nothing_that_is_shown_holds_headers_or_variables() -> None:

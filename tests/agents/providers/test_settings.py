@@ -89,15 +89,13 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str) -> No
     assert key not in message
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["ftp://host/v1", "http:///v1", "nonsense", "http://[::1", "https://host:port/v1", "https://user:pass@host/v1",
-     "https://host/v1?key=1", "https://host/v1#x", "https://ho st/v1", "http://gateway.example/v1"],
-)  # fmt: skip
-def test_a_bad_address_is_named_by_its_variable_and_not_shown(address: str) -> None:
-    message = complaint("openai", {"OPENAI_API_KEY": "my-key", "OPENAI_BASE_URL": address})
-    assert "OPENAI_BASE_URL" in message
-    assert address not in message
+def test_a_bad_address_is_named_by_its_variable_and_not_shown() -> None:
+    cases: list[str] = ["ftp://host/v1", "http:///v1", "nonsense", "http://[::1", "https://host:port/v1", "https://user:pass@host/v1",
+     "https://host/v1?key=1", "https://host/v1#x", "https://ho st/v1", "http://gateway.example/v1"]  # fmt: skip
+    for address in cases:
+        message = complaint("openai", {"OPENAI_API_KEY": "my-key", "OPENAI_BASE_URL": address})
+        assert "OPENAI_BASE_URL" in message
+        assert address not in message
 
 
 def test_local_servers_may_be_elsewhere_without_https() -> None:
@@ -105,9 +103,8 @@ def test_local_servers_may_be_elsewhere_without_https() -> None:
     assert settings("ollama", environ).config.base_url == "http://192.168.0.7:11434/v1"
 
 
-@pytest.mark.parametrize(
-    ("given", "usual", "completed"),
-    [
+def test_an_address_without_its_usual_end_is_completed() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("http://h:1", "http://x/v1", "http://h:1/v1"),
         ("http://h:1/v1/", "http://x/v1", "http://h:1/v1"),
         ("http://h/proxy", "http://x/v1", "http://h/proxy/v1"),
@@ -115,17 +112,16 @@ def test_local_servers_may_be_elsewhere_without_https() -> None:
         ("https://h/v1beta", "https://x/v1beta/openai", "https://h/v1beta/openai"),
         ("https://h/v1beta/openai", "https://x/v1beta/openai", "https://h/v1beta/openai"),
         ("https://h/api", "https://x/api/v1", "https://h/api/v1"),
-    ],
-)
-def test_an_address_without_its_usual_end_is_completed(given: str, usual: str, completed: str) -> None:
-    assert completed_base_url(given, usual) == completed
+    ]
+    for given, usual, completed in cases:
+        assert completed_base_url(given, usual) == completed
 
 
-@pytest.mark.parametrize("written", ["999", "120001", "60s", "-1", "1" * 20, "１０００"])
-def test_a_timeout_out_of_range_is_named_by_its_variable(written: str) -> None:
-    with pytest.raises(AgentsError) as caught:
-        timeout_ms_from({"AGENTS_REQUEST_TIMEOUT_MS": written})
-    assert "AGENTS_REQUEST_TIMEOUT_MS" in caught.value.message
+def test_a_timeout_out_of_range_is_named_by_its_variable() -> None:
+    for written in ("999", "120001", "60s", "-1", "1" * 20, "１０００"):
+        with pytest.raises(AgentsError) as caught:
+            timeout_ms_from({"AGENTS_REQUEST_TIMEOUT_MS": written})
+        assert "AGENTS_REQUEST_TIMEOUT_MS" in caught.value.message
 
 
 def test_the_provider_is_chosen_by_argument_then_variable_then_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,9 +149,8 @@ def test_openai_itself_is_asked_over_responses_and_everybody_else_over_chat_comp
     assert settings("ollama", {}).config.api == "chat_completions"
 
 
-@pytest.mark.parametrize(
-    ("name", "config"),
-    [
+def test_create_model_checks_what_it_is_given() -> None:
+    cases: list[tuple[str, Any]] = [
         ("m", {"base_url": "http://127.0.0.1/v1", "timeout_ms": 999}),
         ("m", {"base_url": "http://127.0.0.1/v1", "timeout_ms": 120_001}),
         ("m", {"base_url": "http://127.0.0.1/v1", "timeout_ms": True}),
@@ -163,9 +158,8 @@ def test_openai_itself_is_asked_over_responses_and_everybody_else_over_chat_comp
         ("m", {"base_url": "nowhere"}),
         ("", {"base_url": "http://127.0.0.1/v1"}),
         ("m" * 129, {"base_url": "http://127.0.0.1/v1"}),
-    ],
-)
-def test_create_model_checks_what_it_is_given(name: str, config: Any) -> None:
-    with pytest.raises(AgentsError) as caught:
-        CompatModelProvider().create_model(name, CompatModelConfig(**config))
-    assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
+    ]
+    for name, config in cases:
+        with pytest.raises(AgentsError) as caught:
+            CompatModelProvider().create_model(name, CompatModelConfig(**config))
+        assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"

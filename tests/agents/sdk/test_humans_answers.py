@@ -3,7 +3,6 @@
 from typing import Any
 
 import agents as sdk
-import pytest
 from agents.tool import ToolOutputImage, ToolOutputText
 from pydantic import BaseModel
 
@@ -15,20 +14,18 @@ from tests.agents.fakes import FakeJudge, within
 IMAGE = ToolOutputImage(image_url="data:image/png;base64,AA==")
 
 
-@pytest.mark.parametrize(
-    ("output", "noted"),
-    [
+def test_a_note_comes_before_any_output() -> None:
+    cases: list[tuple[object, object]] = [
         ("paid", "note\n\npaid"),
         ({"paid": 5}, "note\n\n{'paid': 5}"),
         (None, "note\n\nNone"),
         ([], "note\n\n[]"),
         (IMAGE, [ToolOutputText(text="note"), IMAGE]),
         ([{"type": "text", "text": "a"}, IMAGE], [ToolOutputText(text="note"), {"type": "text", "text": "a"}, IMAGE]),
-    ],
-)
-def test_a_note_comes_before_any_output(output: object, noted: object) -> None:
-    assert with_note(output, "note", sdk.Agent(name="A")) == noted
-    assert with_note(output, "note", None) == noted
+    ]
+    for output, noted in cases:
+        assert with_note(output, "note", sdk.Agent(name="A")) == noted
+        assert with_note(output, "note", None) == noted
 
 
 def test_an_output_that_ends_the_run_gets_no_note() -> None:

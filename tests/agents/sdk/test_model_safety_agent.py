@@ -74,9 +74,8 @@ async def test_the_verdict_of_the_model_is_followed() -> None:
     assert (await judged(ScriptedModel(verdict("allow", 3)))).interruptions
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+async def test_any_other_reply_of_the_judging_model_is_a_refusal() -> None:
+    cases: list[Any] = [
         "allow",
         "I allow it:\n```json\n" + verdict() + "\n```",
         "```json\n" + verdict() + "\n```\n```json\n" + verdict("deny") + "\n```",
@@ -87,11 +86,10 @@ async def test_the_verdict_of_the_model_is_followed() -> None:
         verdict(risk_level="1"),
         ConnectionError("no line"),
         ScriptedCall("send", {"to": "me"}),
-    ],
-)
-async def test_any_other_reply_of_the_judging_model_is_a_refusal(reply: Any) -> None:
-    assert await code_of(judged(ScriptedModel(reply))) == "AGENTS-E-GATE-EVAL"
-    assert RAN == []
+    ]
+    for reply in cases:
+        assert await code_of(judged(ScriptedModel(reply))) == "AGENTS-E-GATE-EVAL"
+        assert RAN == []
 
 
 async def test_a_model_that_takes_too_long_is_a_refusal() -> None:
@@ -159,7 +157,8 @@ async def test_invisible_characters_are_shown_to_the_model_as_escapes() -> None:
     assert json.loads(question)["arguments"]["to"] == text
 
 
-@pytest.mark.parametrize("rubric", ["  ", None, [], ["x", ""], ["x", 5]])
-def test_a_rubric_is_needed(rubric: Any) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        ModelSafetyAgent("some-model", rubric)
+def test_a_rubric_is_needed() -> None:
+    cases: list[Any] = ["  ", None, [], ["x", ""], ["x", 5]]
+    for rubric in cases:
+        with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+            ModelSafetyAgent("some-model", rubric)

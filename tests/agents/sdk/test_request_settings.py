@@ -25,14 +25,12 @@ def with_tools() -> list[sdk.ModelSettings]:
     ]
 
 
-@pytest.mark.parametrize("settings", with_tools())
-async def test_tools_in_the_settings_of_an_agent_are_refused_before_the_model_is_asked(
-    settings: sdk.ModelSettings,
-) -> None:
-    model = ScriptedModel("never said")
-    agent = Agent(name="A", model=model, model_settings=settings)
-    assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, "go")) == REFUSED
-    assert model.calls == []
+async def test_tools_in_the_settings_of_an_agent_are_refused_before_the_model_is_asked() -> None:
+    for settings in with_tools():
+        model = ScriptedModel("never said")
+        agent = Agent(name="A", model=model, model_settings=settings)
+        assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, "go")) == REFUSED
+        assert model.calls == []
 
 
 async def test_tools_in_the_settings_of_a_run_are_refused_before_the_model_is_asked() -> None:

@@ -18,20 +18,16 @@ from openai_responses_mcp.agents.skills.parsing import (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_front_matter_is_what_stands_between_the_first_two_lines_of_dashes() -> None:
+    cases: list[tuple[str, tuple[str | None, str]]] = [
         ("---\nname: a\n---\nBody\n", ("name: a", "Body")),
         ("\ufeff---  \nname: a\n---\t\n\nBody", ("name: a", "Body")),
         ("---\nname: a\nBody", ("name: a\nBody", "")),
         ("# Title\n\n---\n", (None, "# Title\n\n---\n")),
         ("", (None, "")),
-    ],
-)
-def test_front_matter_is_what_stands_between_the_first_two_lines_of_dashes(
-    text: str, expected: tuple[str | None, str]
-) -> None:
-    assert split_front_matter(text) == expected
+    ]
+    for text, expected in cases:
+        assert split_front_matter(text) == expected
 
 
 def test_a_section_reaches_to_the_next_heading_of_its_rank_and_contains_the_lower_ones() -> None:
@@ -43,12 +39,10 @@ def test_a_section_reaches_to_the_next_heading_of_its_rank_and_contains_the_lowe
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "titles"),
-    [("# A #", ["A"]), ("# A#", ["A#"]), ("   ## A", ["A"]), ("    # A", []), ("#A", []), ("####### A", []), ("#", []), ("# #", ["#"])],
-)  # fmt: skip
-def test_headings_are_found_as_in_markdown(line: str, titles: list[str]) -> None:
-    assert [section.title for section in sections_of(line)] == titles
+def test_headings_are_found_as_in_markdown() -> None:
+    cases: list[tuple[str, list[str]]] = [("# A #", ["A"]), ("# A#", ["A#"]), ("   ## A", ["A"]), ("    # A", []), ("#A", []), ("####### A", []), ("#", []), ("# #", ["#"])]  # fmt: skip
+    for line, titles in cases:
+        assert [section.title for section in sections_of(line)] == titles
 
 
 def test_headings_in_fenced_blocks_are_no_headings() -> None:
@@ -65,21 +59,24 @@ def test_code_in_a_line_does_not_open_a_fence() -> None:
     assert [s.title for s in sections_of("```a``` is code\n# A")] == ["A"]
 
 
-@pytest.mark.parametrize(
-    "heading",
-    ["INPUTS:", "2.1) Input schema", "**Parameters**", "入力（Input）", "３．入力 スキーマ"],
-)
-def test_an_input_heading_is_found_in_many_spellings(heading: str) -> None:
-    assert section_named(sections_of(f"# Other\n## {heading}\nhere"), INPUT_HEADINGS) is not None
+def test_an_input_heading_is_found_in_many_spellings() -> None:
+    cases: list[str] = ["INPUTS:", "2.1) Input schema", "**Parameters**", "入力（Input）", "３．入力 スキーマ"]
+    for heading in cases:
+        assert section_named(sections_of(f"# Other\n## {heading}\nhere"), INPUT_HEADINGS) is not None
 
 
-@pytest.mark.parametrize(
-    "heading",
-    ["Input validation", "Your input", "入力の確認", "Examples of nothing", "Step 1. Input", "Input " + "(x) " * 50],
-)
-def test_a_heading_that_only_contains_the_word_is_another_one(heading: str) -> None:
-    sections = sections_of(f"## {heading}\nhere")
-    assert section_named(sections, INPUT_HEADINGS | EXAMPLE_HEADINGS | CONSTRAINT_HEADINGS) is None
+def test_a_heading_that_only_contains_the_word_is_another_one() -> None:
+    cases: list[str] = [
+        "Input validation",
+        "Your input",
+        "入力の確認",
+        "Examples of nothing",
+        "Step 1. Input",
+        "Input " + "(x) " * 50,
+    ]
+    for heading in cases:
+        sections = sections_of(f"## {heading}\nhere")
+        assert section_named(sections, INPUT_HEADINGS | EXAMPLE_HEADINGS | CONSTRAINT_HEADINGS) is None
 
 
 def test_fenced_blocks_carry_their_language_and_the_line_that_introduces_them() -> None:
@@ -97,20 +94,18 @@ def test_points_of_a_list_are_taken_without_their_marks() -> None:
     assert list_items("one\n### not me\ntwo\n") == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    ("name", "skill_id"),
-    [
+def test_a_name_always_gives_the_same_id() -> None:
+    cases: list[tuple[str, str]] = [
         ("Writer Skill", "writer-skill"),
         ("pdf-tools", "pdf-tools"),
         ("PDF__変換 (beta)", "pdf-変換-beta"),
         ("ＰＤＦ", "pdf"),
         ("議事録", "議事録"),
         ("---", ""),
-    ],
-)
-def test_a_name_always_gives_the_same_id(name: str, skill_id: str) -> None:
-    assert skill_id_for(name) == skill_id
-    assert skill_id_for(skill_id) == skill_id
+    ]
+    for name, skill_id in cases:
+        assert skill_id_for(name) == skill_id
+        assert skill_id_for(skill_id) == skill_id
 
 
 @pytest.mark.parametrize("skill_id", ["議事録", "pdf-変換", "list", "describe", "x" * 200, "a-" * 40])

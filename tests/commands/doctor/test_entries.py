@@ -118,9 +118,8 @@ def test_a_snippet_as_it_stands_lacks_the_key_and_nothing_else(client: Client) -
 # Which entries are ours
 
 
-@pytest.mark.parametrize(
-    ("command", "arguments"),
-    [
+def test_an_entry_that_starts_the_server_is_fine_however_it_does() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("openai-responses-mcp", ["--stdio"]),
         (r"C:\Program Files\Tools\openai-responses-mcp.exe", ["--stdio"]),
         ("uvx", ["openai-responses-mcp==0.9.0", "--stdio"]),
@@ -129,31 +128,34 @@ def test_a_snippet_as_it_stands_lacks_the_key_and_nothing_else(client: Client) -
         ("${workspaceFolder}/.venv/bin/python", ["-m", "openai_responses_mcp", "--stdio"]),
         ("bash", ["-lc", "exec openai-responses-mcp --stdio"]),
         ("docker", ["run", "-i", "-e", KEY, "example.org/openai-responses-mcp:0.9", "--stdio"]),
-    ],
-)
-def test_an_entry_that_starts_the_server_is_fine_however_it_does(command: str, arguments: list[str]) -> None:
-    assert examined(CLAUDE_CODE, entry(command=command, args=arguments), find=find_all) == [("ok", "")]
+    ]
+    for command, arguments in cases:
+        assert examined(CLAUDE_CODE, entry(command=command, args=arguments), find=find_all) == [("ok", "")]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_entries_of_other_servers_are_none_of_our_business() -> None:
+    cases: list[dict[str, Any]] = [
         {"command": "npx", "args": ["@example/server-filesystem", "/users/u/openai-responses-mcp"]},
         {"command": "uvx", "args": ["openai-responses-mcp-extras"]},
         {"command": "uvx", "args": "openai-responses-mcp --stdio"},
         {"type": "http", "url": "https://example.org/openai-responses-mcp"},
         {"command": ["uvx"], "args": [1, None]},
-    ],
-)
-def test_entries_of_other_servers_are_none_of_our_business(other: dict[str, Any]) -> None:
-    assert examined(CLAUDE_CODE, other) == []
+    ]
+    for other in cases:
+        assert examined(CLAUDE_CODE, other) == []
 
 
-@pytest.mark.parametrize(
-    "text", ["", " \n", "[]", "{}", '{"mcpServers": []}', '{"mcpServers": {"a": null}, "projects": {"/p": 1}}']
-)
-def test_a_file_of_another_shape_has_no_entries(text: str) -> None:
-    assert examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx) == []
+def test_a_file_of_another_shape_has_no_entries() -> None:
+    cases: list[str] = [
+        "",
+        " \n",
+        "[]",
+        "{}",
+        '{"mcpServers": []}',
+        '{"mcpServers": {"a": null}, "projects": {"/p": 1}}',
+    ]
+    for text in cases:
+        assert examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx) == []
 
 
 def test_claude_code_has_entries_for_everywhere_and_for_single_projects() -> None:
@@ -180,21 +182,19 @@ def test_comments_and_trailing_commas_are_read_where_people_write_them() -> None
     assert shown_of(examine_file(VS_CODE, "FILE", text, KEY, find_uvx)) == [("ok", "asks in FILE")]
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "line"),
-    [
+def test_a_broken_file_is_named_with_its_line_and_nothing_of_its_content() -> None:
+    cases: list[tuple[Client, str, int]] = [
         (CLAUDE_CODE, '{\n"a": sk-broken\n}', 2),
         (VS_CODE, '{\n/*\n*/ "a": sk-broken\n}', 3),
         (CODEX, "a = 1\nb = sk-broken\n", 2),
         (CODEX, 'a = 1\nb = "sk-broken', 2),
         (CLAUDE_CODE, "[" * 100_000, 1),
-    ],
-)
-def test_a_broken_file_is_named_with_its_line_and_nothing_of_its_content(client: Client, text: str, line: int) -> None:
-    ((level, words),) = shown_of(examine_file(client, "FILE", text, KEY, find_uvx))
-    assert level == "warn"
-    assert words.startswith(f"FILE:{line}: ")
-    assert "sk-broken" not in words
+    ]
+    for client, text, line in cases:
+        ((level, words),) = shown_of(examine_file(client, "FILE", text, KEY, find_uvx))
+        assert level == "warn"
+        assert words.startswith(f"FILE:{line}: ")
+        assert "sk-broken" not in words
 
 
 # What is wrong with an entry
@@ -260,20 +260,17 @@ FILES = ("npx", "-y", "@modelcontextprotocol/server-filesystem", "~/notes")
 OWN_SERVER = ("uvx", "openai-responses-mcp", "--stdio")
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
+def test_a_server_behind_the_guard_is_fine_and_needs_no_key() -> None:
+    cases: list[dict[str, Any]] = [
         guarded("--name", "files", "--", *FILES),
         guarded("--url", "https://mcp.example/mcp", "--header-env", "Authorization=Bearer TOKEN"),
         guarded("--policy=~/guard.yaml", "--wait", "60", "--observe", *FILES),
         started("uvx --from openai-responses-mcp[agents] openai-responses-mcp", "--", *FILES),
         started("python -m openai_responses_mcp", "--", *FILES),
-    ],
-    ids=str,
-)
-def test_a_server_behind_the_guard_is_fine_and_needs_no_key(entry: dict[str, Any]) -> None:
-    for client in CLIENTS:
-        assert examined(client, entry, find=find_all) == [("ok", "")]
+    ]
+    for entry in cases:
+        for client in CLIENTS:
+            assert examined(client, entry, find=find_all) == [("ok", "")]
 
 
 def test_our_own_server_behind_the_guard_is_checked_like_any_other() -> None:

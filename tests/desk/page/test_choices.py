@@ -31,9 +31,8 @@ def test_choices_are_read() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
+def test_anything_else_is_refused_as_a_whole() -> None:
+    cases: list[Any] = [
         {"more": 1},
         {"approval_id": ""},
         {"approval_id": "a" * 129},
@@ -48,15 +47,15 @@ def test_choices_are_read() -> None:
         {"from_now_on": {"for_seconds": "3600"}},
         {"from_now_on": {"always": True, "self": 1}},
         {"decision": "deny", "from_now_on": {"always": True}},
-    ],
-)
-def test_anything_else_is_refused_as_a_whole(changed: Any) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID"):
-        choices_in({"decisions": [{"approval_id": "apr_2", "decision": "deny"}, FINE | changed]})
-
-
-@pytest.mark.parametrize("given", [None, [], ["apr_1"], [FINE, FINE], [FINE] * (MOST_CHOICES + 1)])
-def test_each_request_is_decided_once_and_not_too_many(given: Any) -> None:
-    for body in ({"decisions": given}, given, {"decisions": [FINE], "more": 1}):
+    ]
+    for changed in cases:
         with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID"):
-            choices_in(body)
+            choices_in({"decisions": [{"approval_id": "apr_2", "decision": "deny"}, FINE | changed]})
+
+
+def test_each_request_is_decided_once_and_not_too_many() -> None:
+    cases: list[Any] = [None, [], ["apr_1"], [FINE, FINE], [FINE] * (MOST_CHOICES + 1)]
+    for given in cases:
+        for body in ({"decisions": given}, given, {"decisions": [FINE], "more": 1}):
+            with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID"):
+                choices_in(body)
