@@ -80,7 +80,7 @@ async def test_a_command_that_is_not_there_is_named_as_such() -> None:
 async def test_a_server_that_ends_is_quoted() -> None:
     code = "import sys\nsys.stderr.write('warming up\\nno \\x1b[1mtoken\\n\\n')\nraise SystemExit(3)"
     assert await reason_for(code) == (
-        "it ended with exit code 3 before it answered; its last line on stderr: no  [1mtoken"
+        "it ended with exit code 3 before it answered; its last line on stderr: no [1mtoken"
     )
 
 

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import os
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.adapters.child_process import ChildProcess
+from openai_responses_mcp.adapters.child_process import ChildProcess, FollowedStderr
 from openai_responses_mcp.adapters.log.line_sink import SilentLogger
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
@@ -42,26 +40,30 @@ async def look_at(command: Sequence[str], environ: Mapping[str, str], *, within_
         process = ChildProcess(command, environ)
     except (OSError, ValueError) as exc:
         raise ProbeFailed(Sentence("it cannot be started ({why})", why=getattr(exc, "strerror", None) or exc)) from exc
-    output, input_, stderr = process.wires
-    last_line = _LastLine(stderr)
+    output, input_, errors = process.wires
+    stderr = FollowedStderr(errors, lambda line: None)
     framer = StdioFramer(_LONGEST_MESSAGE_BYTES, line_mode=True)
     probe = _ProbeClient(StdioTransport(output, input_, framer, SilentLogger(), reads_to_end=True))
     try:
         async with asyncio.timeout(within_seconds):
             return await probe.seen()
     except TimeoutError:
-        text = Sentence(
-            "it did not answer {method} within {seconds} s", method=probe.method, seconds=f"{within_seconds:g}"
-        )
-        raise ProbeFailed(last_line.after(text)) from None
+        await process.end()
+        seconds = f"{within_seconds:g}"
+        text = Sentence("it did not answer {method} within {seconds} s", method=probe.method, seconds=seconds)
+        raise _quoting(stderr, text) from None
     except _Ended:
-        code = await process.end()
-        text = Sentence("it ended with exit code {code} before it answered", code=code)
-        raise ProbeFailed(last_line.after(text)) from None
+        text = Sentence("it ended with exit code {code} before it answered", code=await process.end())
+        raise _quoting(stderr, text) from None
     finally:
         await process.end()
         await probe.drain()
         process.close()
+
+
+def _quoting(stderr: FollowedStderr, what: Sentence) -> ProbeFailed:
+    line = _text(stderr.last_line(_LAST_READ_SECONDS))
+    return ProbeFailed(Sentence("{what}; its last line on stderr: {line}", what=what, line=line) if line else what)
 
 
 class _Ended(Exception):
@@ -105,7 +107,8 @@ class _ProbeClient:
         while (received := await self._transport.receive()) is not None:
             message = read(received.body) if isinstance(received.body, bytes) else None
             if isinstance(message, Request):
-                self._send({"id": message.id, **_reply_to(message)})
+                error = {"code": METHOD_NOT_FOUND, "message": "Unknown method"}
+                self._send({"id": message.id, **({"result": {}} if message.method == "ping" else {"error": error})})
             elif isinstance(message, Reply) and message.id == self._last_id:
                 if message.error is not None:
                     raise ProbeFailed(
@@ -120,35 +123,6 @@ class _ProbeClient:
 
     def _send(self, message: dict[str, Any]) -> None:
         self._transport.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
-
-
-def _reply_to(request: Request) -> dict[str, Any]:
-    if request.method == "ping":
-        return {"result": {}}
-    return {"error": {"code": METHOD_NOT_FOUND, "message": "Unknown method"}}
-
-
-class _LastLine:
-    """The last line on the server's stderr that is not blank, read by a thread until the server ends."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._line = b""
-        self._thread = threading.Thread(target=self._follow, args=(descriptor,), name="server-stderr", daemon=True)
-        self._thread.start()
-
-    def after(self, sentence: Sentence) -> Sentence:
-        """The sentence, followed by the line."""
-        self._thread.join(_LAST_READ_SECONDS)
-        line = _text(self._line.decode("utf-8", "replace"))
-        return Sentence("{what}; its last line on stderr: {line}", what=sentence, line=line) if line else sentence
-
-    def _follow(self, descriptor: int) -> None:
-        rest = b""
-        with suppress(OSError):
-            while chunk := os.read(descriptor, 64 * 1024):
-                lines = (rest + chunk).splitlines(keepends=True)
-                self._line = next((line for line in reversed(lines) if line.strip()), self._line)
-                rest = lines[-1][-_LONGEST_TEXT * 4 :] if not lines[-1].endswith(b"\n") else b""
 
 
 def _mapping(value: Any) -> dict[str, Any]:
