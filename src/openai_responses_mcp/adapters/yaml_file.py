@@ -137,9 +137,6 @@ class _YamlReading:
             items.append(self._node(item_event, item_path))
         return items
 
-    def _scalar(self, event: ScalarEvent, path: KeyPath) -> Any:
-        return _scalar_value(event)
-
     def _until_end(self) -> Iterator[NodeEvent]:
         while not isinstance(event := next(self._events), CollectionEndEvent):
             yield event
@@ -148,7 +145,7 @@ class _YamlReading:
 _READERS: dict[type[NodeEvent], Callable[[_YamlReading, Any, KeyPath], Any]] = {
     MappingStartEvent: _YamlReading._mapping,
     SequenceStartEvent: _YamlReading._sequence,
-    ScalarEvent: _YamlReading._scalar,
+    ScalarEvent: lambda reading, event, path: _scalar_value(event),
 }
 
 _TAG = "tag:yaml.org,2002:"

@@ -120,7 +120,10 @@ def read_post(headers: Headers, body: bytes) -> Post | Refusal:
 def _refusal_of(message: Message, meta: Any, headers: Headers) -> Refusal | None:
     revision = revision_in(headers)
     if isinstance(message, Notification):
-        return None if revision == ENVELOPE_REVISION else _unsupported(revision)
+        if revision == ENVELOPE_REVISION:
+            return None
+        data = {"supported": [ENVELOPE_REVISION], "requested": revision}
+        return Refusal(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION, data=data)
     if not isinstance(message, Request):
         return None
     names = [name for name, _ in headers]
@@ -146,8 +149,3 @@ def _differing_header(request: Request, revision: Any, headers: dict[str, str]) 
     name = request.params.get(names.get(request.method, ""))
     is_differing = name is not None and (given is None or decoded(given) != name)
     return _NAME_HEADER if is_differing else None
-
-
-def _unsupported(revision: str | None) -> Refusal:
-    data = {"supported": [ENVELOPE_REVISION], "requested": revision}
-    return Refusal(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION, data=data)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import aiohttp
 import httpx2
@@ -103,13 +103,9 @@ def vendor_errors_translated(now: Now, mask: Mask = str) -> Iterator[None]:
     except openai.APIStatusError as exc:
         raise refusal(exc, now, mask) from exc
     except VENDOR_ERRORS as exc:
-        raise _meaning_of(_wrapped(exc), mask) from exc
-
-
-def _wrapped(exc: Exception) -> Exception:
-    """The exception inside the SDK's own, which says more."""
-    is_wrapper = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, VENDOR_ERRORS)
-    return cast(Exception, exc.__cause__) if is_wrapper else exc
+        # The exception inside the SDK's own says more.
+        inner = exc.__cause__ if isinstance(exc, openai.APIConnectionError) else None
+        raise _meaning_of(inner if isinstance(inner, VENDOR_ERRORS) else exc, mask) from exc
 
 
 def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
@@ -182,10 +178,13 @@ def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayErr
             Sentence("The API is in trouble (HTTP {status})", status=status),
             ": ask again in a while",
         )
-    if status == 400 and _names_previous_response(facts):
-        return PreviousResponseLost, *_on_previous_response(facts)
-    if status == 400 and _names_background(facts):
-        return BackgroundRefused, *_REFUSALS[400]
+    if status == 400:
+        code, param, message = facts["code"] or "", facts["param"], facts["message"] or ""
+        named = (code.startswith("previous_response"), param == "previous_response_id")
+        if any(named) or "previous_response_id" in message:
+            return PreviousResponseLost, *_on_previous_response(message)
+        if param == "background" or _BACKGROUND.search(message):
+            return BackgroundRefused, *_REFUSALS[400]
     if status < 400:
         what = Sentence("The API redirects (HTTP {status}), which is not followed", status=status)
         return GatewayRefused, what, ": check openai.base_url"
@@ -193,23 +192,14 @@ def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayErr
     return GatewayRefused, *_REFUSALS.get(status, (unknown, ""))
 
 
-def _names_previous_response(facts: dict[str, str | None]) -> bool:
-    named = (facts["code"] or "").startswith("previous_response") or facts["param"] == "previous_response_id"
-    return named or "previous_response_id" in (facts["message"] or "")
-
-
-def _names_background(facts: dict[str, str | None]) -> bool:
-    return facts["param"] == "background" or _BACKGROUND.search(facts["message"] or "") is not None
-
-
-def _on_previous_response(facts: dict[str, str | None]) -> tuple[Sentence, str]:
-    is_expired = "expire" in (facts["message"] or "").lower()
-    what = (
-        Sentence("The response that previous_response_id names has expired (responses are kept for 30 days)")
-        if is_expired
-        else Sentence("The response that previous_response_id names is not known to the API")
-    )
+def _on_previous_response(message: str) -> tuple[Sentence, str]:
+    what = Sentence("The response that previous_response_id names is not known to the API")
+    if "expire" in message.lower():
+        what = Sentence("The response that previous_response_id names has expired (responses are kept for 30 days)")
     return what, ": ask again without previous_response_id"
+
+
+_FACTS = ("message", "type", "code", "param")
 
 
 def _facts_of(content: bytes) -> dict[str, str | None]:
@@ -221,9 +211,6 @@ def _facts_of(content: bytes) -> dict[str, str | None]:
     error = body.get("error", body) if isinstance(body, dict) else None
     facts = {"message": error} if isinstance(error, str) else error if isinstance(error, dict) else {}
     return {name: _text_or_none(facts.get(name)) for name in _FACTS}
-
-
-_FACTS = ("message", "type", "code", "param")
 
 
 def _text_or_none(value: object) -> str | None:

@@ -131,7 +131,8 @@ def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> P
     """The progress to show for a stream event; None if there is nothing to show."""
     kind = str(event.get("type"))
     if kind == "response.output_text.delta":
-        return _writing(event.get("delta"))
+        delta = event.get("delta")
+        return Progress(_WRITING, without_surrogates(delta) if isinstance(delta, str) else "")
     if kind in _PROGRESS:
         return _PROGRESS[kind]
     item = event.get("item")
@@ -160,10 +161,6 @@ _ITEM_PROGRESS = {
     "code_interpreter_call": Progress(Sentence("running code")),
     "message": Progress(_WRITING),
 }
-
-
-def _writing(delta: object) -> Progress:
-    return Progress(_WRITING, without_surrogates(delta) if isinstance(delta, str) else "")
 
 
 def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:

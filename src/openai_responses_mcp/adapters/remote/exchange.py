@@ -159,7 +159,7 @@ class Exchange:
     # Errors
 
     def _text_for(self, exc: Exception, *, was_sent: bool) -> str:
-        host, detail = self.address.host, _detail(exc)
+        host, detail = self.address.host, f" ({str(exc)[:_LONGEST_DETAIL] or type(exc).__name__})"
         if was_sent:
             return f"The connection to {host} broke{detail}; it is not known whether the request was carried out"
         if _is_about_certificate(exc):
@@ -229,8 +229,3 @@ def _is_about_certificate(exc: BaseException | None) -> bool:
             return True
         exc = exc.__cause__ or exc.__context__
     return False
-
-
-def _detail(exc: Exception) -> str:
-    text = str(exc)
-    return f" ({text[:_LONGEST_DETAIL]})" if text else f" ({type(exc).__name__})"

@@ -260,8 +260,9 @@ class RemoteServer(Transport, Channel):
             if flight.revision:
                 self._revision = flight.revision
             elif flight.request.method != "initialize":
-                if self._is_lost:
-                    await self._reopen_session()
+                async with self._opening:
+                    if self._is_lost:
+                        await self._open_session()
                 flight.session = self._session
             if flight.revision:
                 headers = self._envelope.of(flight.request, flight.revision)
@@ -346,11 +347,6 @@ class RemoteServer(Transport, Channel):
                 await self._open_session()
             except RemoteFault as fault:
                 self._tell(f"no new session could be opened: {fault}")
-
-    async def _reopen_session(self) -> None:
-        async with self._opening:
-            if self._is_lost:
-                await self._open_session()
 
     async def _open_session(self) -> None:
         """Send the client's `initialize` again, with our own id; the client gets no reply. Raises `RemoteFault`."""

@@ -25,7 +25,7 @@ from openai_responses_mcp.agents.mcp.stdio_server import StdioServer, why_no_ans
 from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.gate.definitions import schema_error
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject
 
 LONGEST_MESSAGE = 500
 
@@ -132,11 +132,11 @@ class SdkMcpClient(McpClient):
             await self.close()
             raise self._unreachable(cause_in(exc)) from None
 
-    async def call_tool(self, name: str, args: JsonObject, meta: dict[str, JsonValue] | None = None) -> CallToolResult:
+    async def call_tool(self, name: str, args: JsonObject) -> CallToolResult:
         server = await self._server()
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                return await (server.call_tool(name, dict(args), meta) if meta else server.call_tool(name, dict(args)))
+                return await server.call_tool(name, dict(args))
         except MCPError as exc:
             no_answer = why_no_answer(exc)
             if no_answer is None:

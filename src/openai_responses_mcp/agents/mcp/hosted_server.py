@@ -13,7 +13,6 @@ from agents.mcp import MCPServer, MCPServerStdio
 from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
 
-from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.mcp.connections import ConnectedMcpClient, SdkMcpClient, open_client
 from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpRules, checked_name, config_from
 from openai_responses_mcp.agents.providers.settings import timeout_ms_from
@@ -21,7 +20,6 @@ from openai_responses_mcp.agents.sdk.internals import shown_name
 from openai_responses_mcp.agents.sdk.takeover import is_guarded
 from openai_responses_mcp.gate.definitions import DefinitionPins, MemoryPins, schema_error
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.sql.own_files import replace_private
 
 try:
@@ -48,7 +46,7 @@ class HostedMcpServer(MCPServer):
         self.own_pins = MemoryPins()
         self.directory = directory
         self._name = checked_name(name)
-        self._gateway = McpGateway(open_client, SchemaChecker(LinearPatterns()))
+        self._gateway = McpGateway(open_client)
         self._gateway.attach(self._name, client)
 
     @property
