@@ -546,6 +546,17 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ("gate.call_table", "return False", "returns None"): "only asked whether it is true",
     ("runs.ledger", '_T = TypeVar("_T")', "another text"): "a name for the type checker",
     (
+        "runs.judging",
+        "risk = request.target_tool.own_risk if request.target_tool else 5",
+        "5 to 6",
+    ): "a request that is judged here always has its tool",
+    ("runs.ledger", 'user_intent: str = "",', "another text"): "only a look has no user, and it asks no judge",
+    (
+        "runs.ledger",
+        'budget = SessionBudget(self._budgets, self._clock, "", list)',
+        "another text",
+    ): "the id of no run, which has no budget",
+    (
         "runs.ledger",
         'return LookingLedger("", self._gate, self._audit, self._masking, GateContext(), budget)',
         "another text",

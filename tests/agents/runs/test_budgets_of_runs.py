@@ -8,6 +8,7 @@ import pytest
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fakes import FakeClock, code_of, within
 from tests.agents.scenes import Scene
 
@@ -90,6 +91,8 @@ async def test_an_hour_counts_all_runs_on_the_store(tmp_path: Path, sqlite_url: 
         return Scene(*turns, store=sqlite_url, clock=clock, policy_file=with_budget(tmp_path, "{calls: 1, per: hour}"))
 
     assert (await scene(look(1), "done").go()).output_text == "done"
+    # Other processes count under the same name, also those of other versions.
+    assert await open_stores(sqlite_url).budgets.read("calls per hour 2026-11-16T09 agents") == (1, 0)
     waiting = scene(look(2))
     assert (await waiting.go()).interruptions[0].reason == "the budget of 1 call per hour is used up"
     clock.move(3600)

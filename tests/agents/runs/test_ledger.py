@@ -24,6 +24,7 @@ from openai_responses_mcp.gate.calls import (
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
 from openai_responses_mcp.gate.policy.rules import PolicyProfile
+from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeClock, FakeJudge, code_of
@@ -547,6 +548,8 @@ async def test_a_decision_says_if_arguments_go_to_a_server_unchecked(
     assert decision.decision == "allow"
     assert decision.reason.startswith("fine")
     assert ("cannot be checked" in decision.reason) == is_noted
+    doubt = Reason("schema", "allow", {"why": "a reference leads out of the schema"})
+    assert (decision.reasons[-1] == doubt) == is_noted
 
 
 async def test_a_ledger_for_a_look_starts_nothing_and_records_no_offer(store: BreakableLogStore) -> None:
