@@ -69,8 +69,8 @@ async def test_a_denial_sent_to_the_model_stops_its_call_and_no_other() -> None:
     room = Room()
     await room.judged(CALL, OTHER)
     await room.answered(answer(told="no"))
-    assert room.guard.told("c1") == "no"
-    assert room.guard.told("c2") is None
+    assert room.guard.denial_for_model("c1") == "no"
+    assert room.guard.denial_for_model("c2") is None
     assert room.guard.is_answered(CALL)
     assert room.guard.is_waiting("c1")
     await room.guard.judge(None, [CALL, OTHER], [PAY, LOOK])
@@ -127,7 +127,7 @@ async def test_until_the_answers_take_effect_nothing_starts() -> None:
     room.guard = room.new_guard()
     room.guard.restore(saved, [answer(told="no")])
     assert room.guard.is_answered(OTHER)
-    assert room.guard.told("c1") is None
+    assert room.guard.denial_for_model("c1") is None
     assert room.guard.is_waiting("c2")
     assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-GATE-DENIED"
 
@@ -172,7 +172,7 @@ async def test_a_denial_sent_to_the_model_stays_when_its_turn_is_decided_again()
         Permit.of(room.guard.as_changed(more)), (said_by_judge("quite another reason"),), 2, changed={"amount": 4}
     )
     await room.answered(again, calls=(CALL, more))
-    assert room.guard.told("c1") == "no"
+    assert room.guard.denial_for_model("c1") == "no"
     assert room.guard.may_start(replace(more, args={"amount": 4}))
     assert (await room.events()).count("c1 told deny") == 1
 

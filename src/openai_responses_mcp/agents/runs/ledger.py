@@ -208,8 +208,8 @@ class RunLedger:
         known = self._calls[call.call_id]
         return known.state in MAY_START and known.fits(call)
 
-    def told(self, call_id: str) -> str | None:
-        """What the model gets instead of the call's output, if a human denied it. The call does not start."""
+    def denial_for_model(self, call_id: str) -> str | None:
+        """If a human denied the call with a text for the model: that text. The call does not start."""
         known = self._calls[call_id]
         return known.answer.told if known.state is CallState.TOLD and known.answer else None
 
@@ -337,7 +337,7 @@ class RunLedger:
 
     def is_answered(self, call: PlannedCall) -> bool:
         """True if the call may start unchanged, was denied with a text for the model, or will be decided again."""
-        return self._is_to_be_decided_again or self.told(call.call_id) is not None or self.may_start(call)
+        return self._is_to_be_decided_again or self.denial_for_model(call.call_id) is not None or self.may_start(call)
 
     async def take_up(self, turns: Sequence[Turn]) -> None:
         """The answers take effect: budgets go on, and a turn is decided again where it has to be. `turns` are the calls

@@ -1,6 +1,6 @@
 """What runs need from outside: the engine that runs agents. It must ask the ledger of the run before every execution."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -77,6 +77,22 @@ class Resumption:
     tools_may_be_gone: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PausedRun:
+    """A run that was read back. `turns` are the calls of the pause as they are now, with the agents that made them.
+
+    `stream` continues the run: each call of the pause runs, or the model gets the reason why not.
+    """
+
+    turns: Sequence[Turn]
+    stream: Callable[[Said], AsyncGenerator[EngineEvent, None]]
+
+    @property
+    def calls(self) -> Mapping[str, PlannedCall]:
+        """By their id."""
+        return {call.call_id: call for turn in self.turns for call in turn.calls}
+
+
 class AgentEngine(Protocol):
     """Runs agents so that nothing executes without its ledger. Raises `AgentsError`."""
 
@@ -93,21 +109,6 @@ class AgentEngine(Protocol):
         """The last step has the outcome. Unless the model is asked for a stream, it may be the only one."""
         ...
 
-    async def restore(self, agent: object, saved: OwnJson, ledger: RunLedger, options: EngineOptions) -> "PausedRun":
+    async def restore(self, agent: object, saved: OwnJson, ledger: RunLedger, options: EngineOptions) -> PausedRun:
         """Read a saved run back, without running anything. Unreadable: `AGENTS-E-RUNNER`."""
-        ...
-
-
-class PausedRun(Protocol):
-    """`turns` are the calls of the pause as they are now, with the agents that made them."""
-
-    turns: Sequence[Turn]
-
-    @property
-    def calls(self) -> Mapping[str, PlannedCall]:
-        """The same by their id."""
-        return {call.call_id: call for turn in self.turns for call in turn.calls}
-
-    def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
-        """Run on, step by step. Each call of the pause runs, or the model gets the reason why not."""
         ...

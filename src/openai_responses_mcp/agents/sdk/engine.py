@@ -30,7 +30,6 @@ from pydantic import TypeAdapter
 from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import (
-    NOTHING_SAID,
     AgentEngine,
     EngineEvent,
     EngineOptions,
@@ -94,8 +93,8 @@ class OpenAIAgentsEngine(AgentEngine):
             session.start.model = RequestedCallsModel(())
         try:
             if saved["kind"] == "handoff":
-                return await PausedAtHandoff.read(session, saved)
-            return await PausedAtTools.read(session, saved)
+                return await _paused_at_handoff(session, saved)
+            return await _paused_at_tools(session, saved)
         except AgentsError:
             raise
         except Exception as exc:  # the SDK hides why it fails here, so no type can be named
@@ -147,89 +146,76 @@ async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]
 _OUTPUT = TypeAdapter(list[ResponseOutputItem])
 
 
-class PausedAtTools(PausedRun):
-    def __init__(self, session: Session, state: RunState[Any, Any], turns: Sequence[Turn]) -> None:
-        self._session = session
-        self._state = state
-        self.turns = turns
+async def _paused_at_tools(session: Session, saved: OwnJson) -> PausedRun:
+    takeover, context = session.takeover, session.context
+    # Called here first: inside the SDK a failure would lose its name.
+    await session.start.get_all_tools(context)
+    given = session.options.pop("context", None)
+    override = None if given is None else context_for(given)
+    calls_before = {} if override is None else calls_in(override)
+    state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
+    put_calls(state, calls_before)
+    turns: list[Turn] = []
+    takeover.ids.first_uses = dict(saved["first_uses"])
+    waiting = state.get_interruptions()
+    if len(waiting) < len(saved["call_ids"]):
+        message = "An agent used as a tool that waits for a human is gone, or is another one now"
+        raise AgentsError("AGENTS-E-RESUME-TOKEN", message, details={"reason": "changed"})
+    for item, call_id in zip(waiting, saved["call_ids"], strict=True):
+        takeover.ids.put(item.raw_item, call_id)
+        await item.agent.get_all_tools(context)
+        turns.append(_turn(takeover, item.agent, await planned(takeover, item.agent, [item.raw_item])))
+    speaker, handoffs = pending_handoffs(state)
+    if handoffs and speaker is not None:
+        transfers = await planned(takeover, speaker, handoffs)
+        takeover.handoffs.expect(transfers)
+        turns.append(_turn(takeover, speaker, transfers))
 
-    @classmethod
-    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
-        takeover, context = session.takeover, session.context
-        # Called here first: inside the SDK a failure would lose its name.
-        await session.start.get_all_tools(context)
-        given = session.options.pop("context", None)
-        override = None if given is None else context_for(given)
-        calls_before = {} if override is None else calls_in(override)
-        state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
-        put_calls(state, calls_before)
-        turns: list[Turn] = []
-        takeover.ids.first_uses = dict(saved["first_uses"])
-        waiting = state.get_interruptions()
-        if len(waiting) < len(saved["call_ids"]):
-            message = "An agent used as a tool that waits for a human is gone, or is another one now"
-            raise AgentsError("AGENTS-E-RESUME-TOKEN", message, details={"reason": "changed"})
-        for item, call_id in zip(waiting, saved["call_ids"], strict=True):
-            takeover.ids.put(item.raw_item, call_id)
-            await item.agent.get_all_tools(context)
-            turns.append(_turn(takeover, item.agent, await planned(takeover, item.agent, [item.raw_item])))
-        speaker, handoffs = pending_handoffs(state)
-        if handoffs and speaker is not None:
-            transfers = await planned(takeover, speaker, handoffs)
-            takeover.handoffs.expect(transfers)
-            turns.append(_turn(takeover, speaker, transfers))
-        return cls(session, state, turns)
-
-    async def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
-        takeover = self._session.takeover
+    async def stream(said: Said) -> AsyncGenerator[EngineEvent, None]:
         with translated(takeover.ledger, "AGENTS-E-RUNNER"):
-            await approve_all(self._state, takeover, said.rejections)
+            await approve_all(state, takeover, said.rejections)
         for input in filter(None, (said.text, list(said.input))):
             # If the run ends with this tool's result, the model is not asked again and gets no input.
             with suppress(UserError):
-                self._state.add_input(cast("str | list[TResponseInputItem]", input))
-        yield EngineEvent(raw=self._state)  # so that callers know how far the run came if it fails
-        async with aclosing(self._session.stream(self._state)) as steps:
+                state.add_input(cast("str | list[TResponseInputItem]", input))
+        yield EngineEvent(raw=state)  # so that callers know how far the run came if it fails
+        async with aclosing(session.stream(state)) as steps:
             async for step in steps:
                 yield step
 
+    return PausedRun(turns, stream)
 
-class PausedAtHandoff(PausedRun):
-    def __init__(self, session: Session, input: list[TResponseInputItem], turn: Turn) -> None:
-        self._session = session
-        self._input = input
-        self.turns = [turn]
 
-    @classmethod
-    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtHandoff":
-        double = session.takeover.find(saved["agent"])
-        if double is None:
-            raise LookupError("the agent that was speaking cannot be reached from the agent given")
-        await double.get_all_tools(session.context)
-        output = _OUTPUT.validate_python(saved["output"])
-        calls = await planned(session.takeover, double, output)
-        session.start = double
-        session.usage_before = UsageStats(**saved["usage"])
-        reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
-        config: RunConfig = session.options["run_config"]
-        rest = config.model or double.model
+async def _paused_at_handoff(session: Session, saved: OwnJson) -> PausedRun:
+    double = session.takeover.find(saved["agent"])
+    if double is None:
+        raise LookupError("the agent that was speaking cannot be reached from the agent given")
+    await double.get_all_tools(session.context)
+    output = _OUTPUT.validate_python(saved["output"])
+    calls = await planned(session.takeover, double, output)
+    session.start = double
+    session.usage_before = UsageStats(**saved["usage"])
+    reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
+    config: RunConfig = session.options["run_config"]
+    rest = config.model or double.model
 
-        def real_model() -> Model:
-            return rest if isinstance(rest, Model) else config.model_provider.get_model(rest)
+    def real_model() -> Model:
+        return rest if isinstance(rest, Model) else config.model_provider.get_model(rest)
 
-        repeated = RepeatedModel(reply, real_model)
-        if config.model is None:
-            double.model = repeated
-        else:
-            session.options["run_config"] = dataclasses.replace(config, model=repeated)
-        return cls(session, list(saved["input"]), _turn(session.takeover, double, calls))
+    repeated = RepeatedModel(reply, real_model)
+    if config.model is None:
+        double.model = repeated
+    else:
+        session.options["run_config"] = dataclasses.replace(config, model=repeated)
 
-    def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
+    def stream(said: Said) -> AsyncGenerator[EngineEvent, None]:
         added: list[TResponseInputItem] = [] if said.text is None else [{"role": "user", "content": said.text}]
         added += cast("list[TResponseInputItem]", said.input)
         # A session has the input already, and puts it in front.
-        has_input = self._session.options.get("session") is not None
-        return self._session.stream(added if has_input else [*self._input, *added])
+        has_input = session.options.get("session") is not None
+        return session.stream(added if has_input else [*saved["input"], *added])
+
+    return PausedRun([_turn(session.takeover, double, calls)], stream)
 
 
 async def decided_state(session: Session, state: object) -> RunState[Any, Any]:

@@ -261,7 +261,7 @@ class GuardedHandoff:
 
     async def __call__(self, context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
         ledger, call_id = self._handoffs.ledger, self._handoffs.next_call(self._handoff, arguments).call_id
-        denial = ledger.told(call_id)
+        denial = ledger.denial_for_model(call_id)
         self._handoffs.has_stayed = denial is not None
         if denial is not None:
             self._say(lambda agent: denial, (_unchanged, False))

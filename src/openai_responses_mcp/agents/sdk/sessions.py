@@ -174,7 +174,7 @@ async def approve_all(
     ledger, rejected = takeover.ledger, rejections or {}
     for item in state.get_interruptions():
         call_id = takeover.ids.of_waiting(item)
-        denial = ledger.told(call_id)
+        denial = ledger.denial_for_model(call_id)
         if denial is not None or call_id in rejected:  # the ledger does not know calls of a tool that is gone
             state.reject(item, rejection_message=rejected.get(call_id, denial))
             continue

@@ -180,7 +180,7 @@ class TurnHooks(RunHooks[Any]):
             if exc.code == "AGENTS-E-RUNNER":  # the model's mistake, for which the SDK has its own error
                 exc.__cause__ = ModelBehaviorError("Model reused a tool call ID for a different invocation.")
             raise
-        if not any(ledger.is_waiting(call.call_id) and ledger.told(call.call_id) is None for call in calls):
+        if not any(ledger.is_waiting(call.call_id) and ledger.denial_for_model(call.call_id) is None for call in calls):
             return
         for around in running_calls.get():
             if not around.is_agent_tool:
