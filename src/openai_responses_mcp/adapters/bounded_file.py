@@ -14,14 +14,19 @@ def read_bytes(path: str, *, most_bytes: int, follows_link: bool = True) -> byte
     """Raises OSError if the file cannot be opened, ValueError if it is not a regular file or is too large."""
     descriptor = os.open(path, _READ_ONLY if follows_link else _READ_ONLY | _NO_LINK)
     try:
-        _require_regular(os.fstat(descriptor).st_mode)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise ValueError(Sentence("is a directory, not a file"))
+        if not stat.S_ISREG(mode):
+            raise ValueError(Sentence("is not a regular file"))
     except ValueError:
         os.close(descriptor)
         raise
     with open(descriptor, "rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise ValueError(Sentence("is larger than {size}", size=_size(most_bytes)))
+        size = f"{most_bytes // (1024 * 1024)} MiB" if most_bytes >= 1024 * 1024 else f"{most_bytes // 1024} KiB"
+        raise ValueError(Sentence("is larger than {size}", size=size))
     return content
 
 
@@ -38,14 +43,3 @@ def reason_of(exc: OSError | ValueError) -> str:
     if isinstance(exc, OSError):
         return Sentence("cannot be read ({why})", why=exc.strerror)
     return exc.args[0] if exc.args and isinstance(exc.args[0], Sentence) else str(exc)
-
-
-def _require_regular(mode: int) -> None:
-    if stat.S_ISDIR(mode):
-        raise ValueError(Sentence("is a directory, not a file"))
-    if not stat.S_ISREG(mode):
-        raise ValueError(Sentence("is not a regular file"))
-
-
-def _size(count: int) -> str:
-    return f"{count // (1024 * 1024)} MiB" if count >= 1024 * 1024 else f"{count // 1024} KiB"

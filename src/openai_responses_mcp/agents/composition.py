@@ -267,7 +267,7 @@ _PORTS: Mapping[str, tuple[str, type]] = {
 
 
 def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own: Mapping[str, object]) -> Stores:
-    """The stores of the database, each replaced by the one that was given. Raises as `given` does.
+    """The stores of the database, each replaced by the one that was given. Raises as `checked_store` does.
 
     Without a database all stores must be given: the others would be in memory, and lost with the process.
     """
@@ -280,7 +280,7 @@ def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own:
 
     stores = open_stores(url, audit_head)
     made: dict[str, Any] = {
-        field: given(chosen[name], port) for name, (field, port) in _PORTS.items() if name in chosen
+        field: checked_store(chosen[name], port) for name, (field, port) in _PORTS.items() if name in chosen
     }
     if "logs" in made:
         # The head covers our own log only.
@@ -291,16 +291,17 @@ def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own:
     return replace(stores, **made)
 
 
-def given(store: _T, port: type) -> _T:
+def checked_store(store: _T, port: type) -> _T:
     """Raises `AGENTS-E-RUNNER-CONFIG` if the store lacks a required method."""
-    missing = [name for name in _methods_of(port) if not hasattr(store, name) and name not in _OPTIONAL]
+    methods = [name for name, value in vars(port).items() if inspect.isfunction(value) and not name.startswith("_")]
+    missing = [name for name in methods if not hasattr(store, name) and name not in _OPTIONAL]
     if missing:
         message = f"{type(store).__name__} is not a complete {port.__name__}: it lacks {', '.join(missing)}"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
-    return cast(_T, _Given(store, port))
+    return cast(_T, _CheckedStore(store, port))
 
 
-class _Given:
+class _CheckedStore:
     def __init__(self, store: object, port: type) -> None:
         self._store = store
         self._port = port
@@ -308,10 +309,6 @@ class _Given:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._store, name, None) or getattr(self._port, name).__get__(self)
         return _with_named_errors(method)
-
-
-def _methods_of(port: type) -> list[str]:
-    return [name for name, value in vars(port).items() if inspect.isfunction(value) and not name.startswith("_")]
 
 
 def _with_named_errors(method: Callable[..., Any]) -> Callable[..., Any]:

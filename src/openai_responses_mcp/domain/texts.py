@@ -82,7 +82,7 @@ def without_surrogates(text: str) -> str:
 
 def visible(text: str) -> str:
     """For a terminal: control characters become escapes."""
-    return re.sub(_STEERING, _escaped, _plain_line_ends(text))
+    return re.sub(_STEERING, lambda match: _escape(match[0]), _plain_line_ends(text))
 
 
 def harmless(text: str) -> str:
@@ -122,10 +122,6 @@ def _seen(letter: str) -> str:
 
 def _plain_line_ends(text: str) -> str:
     return without_surrogates(text).replace("\r\n", "\n")
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return _escape(match[0])
 
 
 def _escape(letter: str) -> str:

@@ -100,11 +100,10 @@ class ToolCaller:
         token = progress_token_of(request.params)
         if token is None:
             return nullcontext()
-        return reporting(token, send, self._clock, begins_at_once=not self._becomes_a_task(tool, client))
-
-    def _becomes_a_task(self, tool: Tool, client: CallingClient) -> bool:
-        """Probably: the API may still refuse to run it in the background."""
-        return client.takes_tasks and tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
+        # Probably: the API may still refuse to run it in the background.
+        is_in_background = tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
+        becomes_a_task = client.takes_tasks and is_in_background
+        return reporting(token, send, self._clock, begins_at_once=not becomes_a_task)
 
     async def _answered(
         self, tool: Tool, arguments: JsonObject, client: CallingClient, on_progress: ProgressListener | None
@@ -142,7 +141,12 @@ class ToolCaller:
             arguments = {}
         if not isinstance(arguments, dict):
             raise InvalidArguments("arguments must be an object")
-        self._log_arguments(tool, arguments)
+        text = next((arguments.get(argument.name) for argument in tool.arguments if argument.is_required), None)
+        length = len(text) if isinstance(text, str) else 0
+        self._logger.debug("tools/call", name=tool.name, argsKeys=list(arguments), queryLen=length)
+        unknown = unknown_arguments(tool, arguments)
+        if unknown:
+            self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
         return arguments
 
     def _failure(self, tool: Tool, request: Request, client: CallingClient, error: AnsweringError) -> JsonObject:
@@ -150,14 +154,6 @@ class ToolCaller:
             result = self._failures.as_result(tool, error, may_fetch=client.may_fetch)
             return result_message(request.id, client.era.result(result))
         return self._failures.as_error(request.id, tool, error, may_fetch=client.may_fetch)
-
-    def _log_arguments(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        text = next((arguments.get(argument.name) for argument in tool.arguments if argument.is_required), None)
-        length = len(text) if isinstance(text, str) else 0
-        self._logger.debug("tools/call", name=tool.name, argsKeys=list(arguments), queryLen=length)
-        unknown = unknown_arguments(tool, arguments)
-        if unknown:
-            self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
 
 
 def observed_call(call: Call, observer: CallObserver) -> Call:

@@ -109,7 +109,6 @@ class Tasks:
         self._ids = ids
         self._failures = failures
         self._shows_response_id = shows_response_id
-        self._methods = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/update": self._update}
 
     def maybe_created(self, tool: Tool, domains: tuple[str, ...], response_id: str) -> JsonObject | None:
         """The task that a call returns instead of its result; None if its id would be too long."""
@@ -126,28 +125,24 @@ class Tasks:
         if not isinstance(task_id, str):
             return error_message(request.id, INVALID_PARAMS, "taskId must be a string")
         try:
-            payload = await self._methods[request.method](task_id, era)
+            facts = self._ids.read(task_id)
         except NotATask as exc:
             return error_message(request.id, INVALID_PARAMS, f"Unknown task: {exc}")
+        payload: JsonObject = {}  # Also for tasks/update: no task ever waits for input.
+        try:
+            if request.method == "tasks/get":
+                state = await self._state(facts, era)
+                payload = {**_task(task_id, facts.created_ms, self._now_ms()), **state}
+            elif request.method == "tasks/cancel":
+                await self._gateway.cancel(facts.response_id)
         except ResponseLost:
-            return error_message(request.id, INVALID_PARAMS, self._gone(task_id))
+            age = timedelta(milliseconds=self._now_ms() - facts.created_ms)
+            reason = f"it keeps a response for {TTL.days} days" if age >= TTL else "it was deleted there"
+            message = f"The task is gone: the API no longer has its response ({reason})"
+            return error_message(request.id, INVALID_PARAMS, message)
         except AnsweringError as exc:
             return error_message(request.id, ANSWER_FAILED, f"{request.method} failed", self._failures.data(exc))
         return result_message(request.id, era.result(payload))
-
-    async def _get(self, task_id: str, era: Era) -> JsonObject:
-        facts = self._ids.read(task_id)
-        state = await self._state(facts, era)
-        return {**_task(task_id, facts.created_ms, self._now_ms()), **state}
-
-    async def _cancel(self, task_id: str, era: Era) -> JsonObject:
-        await self._gateway.cancel(self._ids.read(task_id).response_id)
-        return {}
-
-    async def _update(self, task_id: str, era: Era) -> JsonObject:
-        """No task ever waits for input, so there is nothing to do."""
-        self._ids.read(task_id)
-        return {}
 
     async def _state(self, facts: TaskFacts, era: Era) -> JsonObject:
         tool = TOOLS.get(facts.tool, TOOLS["answer"])
@@ -166,11 +161,6 @@ class Tasks:
             return {"status": "working", "statusMessage": found.message}
         result = tool_result(tool, found, shows_response_id=self._shows_response_id)
         return {"status": "completed", "result": era.result(result)}
-
-    def _gone(self, task_id: str) -> str:
-        age = timedelta(milliseconds=self._now_ms() - self._ids.read(task_id).created_ms)
-        reason = f"it keeps a response for {TTL.days} days" if age >= TTL else "it was deleted there"
-        return f"The task is gone: the API no longer has its response ({reason})"
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents import create_runner
-from openai_responses_mcp.agents.composition import given
+from openai_responses_mcp.agents.composition import checked_store
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -51,7 +51,7 @@ class OwnLog:
 
 def a_store(error: Exception | None = None) -> ExecutionLogStore:
     store: Any = OwnLog(error)
-    made: ExecutionLogStore = given(store, ExecutionLogStore)
+    made: ExecutionLogStore = checked_store(store, ExecutionLogStore)
     return made
 
 

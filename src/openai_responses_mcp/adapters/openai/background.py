@@ -142,7 +142,9 @@ class BackgroundRun:
         if self.is_known.is_set() or not isinstance(response, dict) or not is_response_id(response.get("id")):
             return
         self.is_known.set()
-        if _is_in_background(response):
+        # A gateway may ignore `background`: then the response is lost with its connection, even if it has an id. If the
+        # gateway does not say, only a queued response runs in the background.
+        if response.get("background", response.get("status") == "queued"):
             self.response_id = response["id"]
             if self._on_started is not None:
                 self._on_started(response["id"])
@@ -179,8 +181,12 @@ class BackgroundRun:
             return
         has_ended = isinstance(trouble, StreamEnded)
         if not self.is_known.is_set() and (has_ended or isinstance(trouble, GatewayBroken)):
-            raise _lost_before_its_id(
-                Sentence("the stream ended") if has_ended else Sentence("the connection was lost")
+            raise GatewayBroken(
+                Sentence(
+                    "The connection to the API broke before it said the id of the response ({reason}). The response"
+                    " cannot be fetched and may be billed all the same. Ask again.",
+                    reason=Sentence("the stream ended") if has_ended else Sentence("the connection was lost"),
+                )
             ) from trouble
         raise stream_cut() if has_ended else trouble
 
@@ -192,24 +198,6 @@ class BackgroundRun:
     @property
     def _id(self) -> str:
         return self.response_id or ""
-
-
-def _is_in_background(response: JsonObject) -> bool:
-    """A gateway may ignore `background`. Then the response is lost with its connection, even if it has an id.
-
-    If the gateway does not say, only a queued response runs in the background.
-    """
-    return bool(response.get("background", response.get("status") == "queued"))
-
-
-def _lost_before_its_id(reason: str) -> GatewayBroken:
-    return GatewayBroken(
-        Sentence(
-            "The connection to the API broke before it said the id of the response ({reason}). The response cannot be"
-            " fetched and may be billed all the same. Ask again.",
-            reason=reason,
-        )
-    )
 
 
 LONGEST_SECONDS = 60.0

@@ -43,7 +43,11 @@ _USABLE_PROXIES = ("http", "https")
 
 
 def openai_client(*, base_url: str, api_key: str, max_connections: int) -> AsyncOpenAI:
-    address = _address(base_url)
+    try:
+        address = URL(base_url)
+    except ValueError as exc:
+        says = "The request could not be sent ({why}). Check openai.base_url."
+        raise GatewayRefused(Sentence(says, why=exc)) from exc
     proxy = proxy_for(address)
     transport = AiohttpTransport(max_connections=max_connections, proxy=proxy, tls=tls_for(address, proxy))
     client = AsyncOpenAI(
@@ -72,15 +76,6 @@ async def load_late_imports(client: AsyncOpenAI) -> None:
                 await client.with_options(api_key="none", base_url=address, http_client=http).post(
                     "/responses", cast_to=httpx2.Response, body={}, stream=True, options=NO_SDK_HEADERS
                 )
-
-
-def _address(base_url: str) -> URL:
-    try:
-        return URL(base_url)
-    except ValueError as exc:
-        raise GatewayRefused(
-            Sentence("The request could not be sent ({why}). Check openai.base_url.", why=exc)
-        ) from exc
 
 
 def _headers(address: URL) -> dict[str, str]:

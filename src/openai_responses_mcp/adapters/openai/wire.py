@@ -36,13 +36,16 @@ def request_body(
     request: ModelRequest, omit: Iterable[str] = (), extra: Mapping[str, object] | None = None
 ) -> JsonObject:
     """Fields in `omit` are left out, those in `extra` are added. No field is in both."""
+    tools = [_search_tool(request.search)]
+    if request.use_code_interpreter:
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
     body: JsonObject = {
         "model": request.model,
         "instructions": request.instructions,
         "input": [
             {"role": "user", "content": [{"type": "input_text", "text": without_surrogates(request.input_text)}]}
         ],
-        "tools": _tools(request),
+        "tools": tools,
         "include": ["web_search_call.action.sources"],
         "truncation": "auto",
         "store": request.store,
@@ -54,13 +57,6 @@ def request_body(
         "background": request.background or None,
     }
     return {name: value for name, value in body.items() if value is not None and name not in omit} | dict(extra or {})
-
-
-def _tools(request: ModelRequest) -> list[JsonObject]:
-    tools = [_search_tool(request.search)]
-    if request.use_code_interpreter:
-        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    return tools
 
 
 def _search_tool(search: SearchTool) -> JsonObject:

@@ -201,18 +201,14 @@ def _model_verdict(name: str, base_url: str, report: ApiReport) -> tuple[str, st
         refused = Sentence("{model} was not checked, because the key was refused", model=model)
         return "FAIL", about(refused, error.sentence)
     if error.status == 404:
-        return _unknown_model(name, model, base_url)
+        change = _where_to_change(name)
+        unknown = Sentence("the API does not know {model} (404): change {where}", model=model, where=change)
+        if _is_openai(base_url):
+            return "FAIL", unknown
+        says = "{unknown}, or check openai.base_url; gateways without a list of models answer so for every one"
+        return "warn", Sentence(says, unknown=unknown)
     unchecked = Sentence("{model} could not be checked", model=model)
     return "warn" if isinstance(error, GatewayOverloaded) else "FAIL", about(unchecked, error.sentence)
-
-
-def _unknown_model(name: str, model: str, base_url: str) -> tuple[str, str]:
-    text = Sentence("the API does not know {model} (404): change {where}", model=model, where=_where_to_change(name))
-    if _is_openai(base_url):
-        return "FAIL", text
-    return "warn", Sentence(
-        "{unknown}, or check openai.base_url; gateways without a list of models answer so for every one", unknown=text
-    )
 
 
 def _what_is_set(request: "ModelRequest") -> str:

@@ -79,8 +79,11 @@ def _lines(
         yield Line("FAIL", _CONFIGURATION, problem)
     yield _configuration_line(basis.configuration, is_broken=bool(problems))
     yield from api_lines(settings, asyncio.run(ask_api(basis, longest_wait_seconds)))
-    if settings.server.debug_file is not None:
-        yield _debug_file_line(settings.server.debug_file)
+    file = settings.server.debug_file
+    if file is not None:
+        says = "{file} cannot be written: choose another with --debug, DEBUG or server.debug_file"
+        level, detail = ("ok", file) if _is_writable(file) else ("FAIL", Sentence(says, file=file))
+        yield Line(level, Sentence("debug file"), detail)
     path = basis.configuration.sources.yaml or default_paths(environ)[0]
     if settings.search.user_location is None:
         text = Sentence(
@@ -111,13 +114,6 @@ def _configuration_line(configuration: Configuration, *, is_broken: bool) -> Lin
 
 
 # Files
-
-
-def _debug_file_line(path: str) -> Line:
-    if _is_writable(path):
-        return Line("ok", Sentence("debug file"), path)
-    problem = Sentence("{file} cannot be written: choose another with --debug, DEBUG or server.debug_file", file=path)
-    return Line("FAIL", Sentence("debug file"), problem)
 
 
 def _is_writable(path: str) -> bool:
