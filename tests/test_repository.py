@@ -6,13 +6,10 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from openai_responses_mcp import __version__
 from tests.fakes import SLOW_SECONDS
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "openai_responses_mcp"
 PAGES = sorted([*ROOT.glob(".github/**/*.md"), *ROOT.glob("config/**/*.md")])
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 TOP_LEVEL = {"pyproject.toml", "README.md", "LICENSE", "src", "tests", "config", "docs", "Makefile"}
@@ -50,28 +47,6 @@ def test_links_lead_to_files() -> None:
         base = ROOT / "x" if page.name == "pull_request_template.md" else page.parent
         targets = [(base / link.replace("../blob/main/", "../")).resolve() for link in links]
         assert [str(target) for target in targets if not target.exists()] == [], page.name
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_commands_and_folders_that_a_page_names_are_there(page: Path) -> None:
-    text = page.read_text("utf-8")
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    made = {
-        word for words in re.findall(r"\bmake ((?:[a-z-]+ ?)+)(?=[`\sA-Z(]|$)", _code(text)) for word in words.split()
-    }
-    assert made - targets == set()
-    paths = re.findall(r"`((?:\w+/)+[\w.-]*)`", text)
-    homes = (ROOT, page.parent, PACKAGE, PACKAGE / "agents")
-    assert [
-        path for path in paths if not path.startswith("dist/") and not any((home / path).exists() for home in homes)
-    ] == []
-
-
-def _code(text: str) -> str:
-    """What stands between backticks, a line for each, without comments."""
-    blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
-    spans = re.findall(r"`([^`\n]+)`", text)
-    return "\n".join(re.sub(r"#.*", "", line) for part in (*blocks, *spans) for line in part.splitlines())
 
 
 def test_actions_are_pinned_by_hash_and_say_their_version() -> None:

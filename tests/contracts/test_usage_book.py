@@ -12,8 +12,6 @@ from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlUsageBook
 from tests.fakes import FakeClock
 
-Book = Callable[[], UsageBook]
-
 
 @pytest.fixture
 def clock() -> FakeClock:

@@ -1,10 +1,7 @@
 """What the pages take from the program is what the program says today."""
 
 import ast
-import re
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -75,24 +72,6 @@ def test_every_variable_that_the_server_reads_is_in_the_reference() -> None:
     page = set(code_spans(read(DOCS / config_tables.PAGE)))
     assert found - page - set(code_spans(read(DOCS / "telemetry.md"))) == set()
     assert {"OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"} <= page
-
-
-def packages_of(pyproject: dict[str, Any]) -> set[str]:
-    project = pyproject["project"]
-    lists = [
-        project["dependencies"],
-        *project["optional-dependencies"].values(),
-        *pyproject["dependency-groups"].values(),
-    ]
-    names = {re.split(r"[\[<>=]", one)[0] for wanted in lists for one in wanted if isinstance(one, str)}
-    # An extra may contain another one of this package.
-    return names - {project["name"]}
-
-
-def test_every_package_has_its_reason_on_the_page_about_architecture() -> None:
-    page = read(DOCS / "architecture.md").partition("## Dependencies")[2]
-    packages = packages_of(tomllib.loads(read(ROOT / "pyproject.toml")))
-    assert packages - set(code_spans(page)) == set()
 
 
 def test_every_promise_of_the_security_page_has_tests_that_exist() -> None:

@@ -72,37 +72,6 @@ def test_a_message_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(start:
 # JSON-RPC
 
 
-NO_REQUESTS: tuple[tuple[str, int | None], ...] = (
-    ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "method": "ping"}', 7),
-    ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": 1, "a": 1}}', 7),
-    ('{"jsonrpc": "2.0", "id": 7, "id": 8, "method": "ping"}', None),
-    ('{"jsonrpc": "2.0", "id": null, "method": "ping"}', None),
-    ('{"jsonrpc": "2.0", "id": true, "method": "ping"}', None),
-    ('{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', None),
-    ('{"jsonrpc": "2.0", "id": 1.0, "method": "ping"}', None),
-    ('{"jsonrpc": "2.0", "id": {}, "method": "ping"}', None),
-    ('{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7),
-    ('{"id": 7, "method": "ping"}', 7),
-    ('{"jsonrpc": "2.0", "id": 7, "method": 7}', 7),
-    ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', 7),
-    ('{"JSONRPC": "2.0", "id": 7, "method": "ping"}', 7),
-    ('{"jsonrpc": "2.0", "id": 7, "mеthod": "ping"}', 7),
-    ('{"jsonrpc": "2.0", "id": 7, "method\\u0000": "ping"}', 7),
-    ('[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', None),
-    ('"ping"', None),
-)
-
-
-NO_REPLY = (
-    '{"jsonrpc": "2.0", "method": "ping"}',
-    '{"jsonrpc": "2.0", "method": "notifications/no-such-thing"}',
-    '{"jsonrpc": "2.0", "ID": 7, "method": "ping"}',
-    '{"jsonrpc": "2.0", "id": 7, "result": {}}',
-    '{"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "no"}}',
-    "{}",
-)
-
-
 def test_line_ends_and_quotes_in_an_answer_stay_inside_one_message(warm_server: Server) -> None:
     text = 'one\\ntwo\u2028three\u2029four\x85five "six" \\\\ seven'
     answer = answer_in(warm_server.ask(f"Why? [rehearse: text={text}]"))["answer"]

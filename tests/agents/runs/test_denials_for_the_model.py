@@ -3,10 +3,9 @@
 import pytest
 
 from openai_responses_mcp.agents import Agent
-from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
 from openai_responses_mcp.agents.testing import ScriptedCall
-from openai_responses_mcp.gate.approvals.models import ResumeToken
-from tests.agents.fakes import ASK, FakeClock, code_of, collected, within
+from tests.agents.fakes import ASK, FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 PAY_MORE = ScriptedCall("pay", {"amount": 7}, "p-2")
@@ -92,11 +91,6 @@ async def test_an_agent_inside_gets_the_refusal_and_goes_on() -> None:
     assert scene.ran == []
     assert scene.heard[-2][-1]["output"] == "A human refused this call: no"
     assert scene.heard[-1][-1]["output"] == "inside: then not"
-
-
-async def streamed(scene: Scene, token: ResumeToken) -> list[RunEvent]:
-    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token)))
-    return await within(collected(scene.runner.run_stream(scene.agent, "", options)))
 
 
 async def test_a_human_response_reaches_the_model_after_a_second_pause() -> None:
