@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 
 WAIT_SECONDS = 60.0
-ADDRESS = re.compile(rb"(?<=serving on )https?://[^\s/]+|https?://127\.0\.0\.1[^\s/]*")
+ADDRESS = re.compile(rb"https?://[^\s/\"]+")
 
 
 def main(command: list[str]) -> None:
@@ -64,10 +64,10 @@ def address_of(server: "subprocess.Popen[bytes]") -> str:
     while not (found := ADDRESS.search(printed)):
         if not select.select([server.stdout], [], [], max(0, end - time.monotonic()))[0]:
             raise SystemExit(f"no address within {WAIT_SECONDS:.0f} s: {printed.decode()}")
-        line = server.stdout.readline()
-        if not line:
+        piece = os.read(server.stdout.fileno(), 4096)
+        if not piece:
             raise SystemExit(f"it ended: {printed.decode()}")
-        printed += line
+        printed += piece
     return found[0].decode()
 
 

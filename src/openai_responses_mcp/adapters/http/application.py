@@ -39,6 +39,7 @@ _READ_ON = 4
 
 # From this revision on, a stream may begin with an event that has no message.
 _PRIMED_REVISION = "2025-11-25"
+_FORBIDDEN = "Forbidden: the host or the origin is not allowed (see http.public_url)"
 _TOO_MANY_SERVERS = "too many servers are running"
 _TOKENS_IN_QUERIES = ("access_token", "token", "authorization", "api_key")
 
@@ -122,7 +123,7 @@ class McpOverHttp:
 
     async def _metadata(self, request: Request) -> Response:
         if not self._is_let_in(request):
-            return _text(403, "Forbidden: the host or the origin is not allowed")
+            return _text(403, _FORBIDDEN)
         if self._issuer is None:
             return _text(404, "Not Found")
         found = {
@@ -140,7 +141,7 @@ class McpOverHttp:
     async def _handled(self, request: Request, send: Send) -> Response | None:
         """None once the response has been sent."""
         if not self._is_let_in(request):
-            return _text(403, "Forbidden: the host or the origin is not allowed")
+            return _text(403, _FORBIDDEN)
         if any(name.lower() in _TOKENS_IN_QUERIES for name in request.query_params):
             return _text(400, "Bad Request: a token belongs into the header Authorization")
         try:
