@@ -63,14 +63,6 @@ def warm_server(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPath
     yield from _impatient(warm_rehearsal, tmp_path_factory.mktemp("home"))
 
 
-@pytest.fixture(scope="module")
-def warm_streamless_server(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The same, asking for answers in one piece."""
-    config = tmp_path_factory.mktemp("config") / "config.yaml"
-    config.write_text("request: {omit: [stream]}")
-    yield from _impatient(warm_rehearsal, tmp_path_factory.mktemp("home"), "--config", str(config))
-
-
 def _impatient(rehearsal: StandInThread, home: Path, *options: str) -> Iterator[Server]:
     patience = {"OPENAI_API_TIMEOUT": "1500", "OPENAI_MAX_RETRIES": "1"}
     environ = environment(home, OPENAI_BASE_URL=rehearsal.base_url, **patience)

@@ -1,14 +1,10 @@
 """Questions asked over the wire, what the API is sent for them, and what comes back."""
 
-import json
-import re
 from datetime import date, datetime, timedelta
-
-import pytest
 
 from openai_responses_mcp.adapters.clocks import TOKYO
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY
-from tests.e2e.client import KEY, Message, Server, answer_in, call
+from tests.e2e.client import KEY, Message, Server, answer_in
 from tests.e2e.conftest import Start, requests_about
 from tests.stand_in.server import StandInThread
 
@@ -27,44 +23,6 @@ def sent(rehearsal: StandInThread, question: str) -> Message:
 def text_of(asked: Message) -> str:
     text: str = asked["input"][0]["content"][0]["text"]
     return text
-
-
-def with_progress(message: Message, token: int | str) -> Message:
-    return {**message, "params": {**message["params"], "_meta": {"progressToken": token}}}
-
-
-def test_a_timeless_question_is_answered_without_a_search(warm_server: Server) -> None:
-    answer = answer_in(warm_server.ask("HTTP 404 の意味は？"))
-    assert list(answer) == ["answer", "used_search", "citations", "model"]
-    assert answer["used_search"] is False
-    assert answer["citations"] == []
-    assert answer["model"] == "gpt-5.2"
-    assert "Sources:" not in answer["answer"]
-
-
-def test_a_question_about_today_is_answered_with_dated_sources(warm_server: Server) -> None:
-    answer = answer_in(warm_server.ask(f"本日 {today()} の東京の天気は？"))
-    assert answer["used_search"] is True
-    assert answer["citations"]
-    for citation in answer["citations"]:
-        assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", citation["published_at"])
-        assert f"- {citation['url']} ({citation['published_at']})" in answer["answer"].partition("\nSources:\n")[2]
-    assert "oai-weather" in [citation["url"] for citation in answer["citations"]]
-
-
-def test_the_result_holds_the_answer_twice_and_says_what_it_took(warm_server: Server) -> None:
-    result = warm_server.ask("What is the latest release?")["result"]
-    answer, response_id = json.loads(result["content"][0]["text"]), result["structuredContent"]["response_id"]
-    kinds = [citation.pop("date_kind") for citation in result["structuredContent"]["citations"]]
-    assert result["structuredContent"] == {**answer, "response_id": response_id}
-    assert kinds
-    assert set(kinds) <= {"published", "accessed"}
-    assert result["content"][1] == {"type": "text", "text": f"[Response ID: {response_id}]"}
-    assert len(result["content"]) == 2
-    assert "isError" not in result
-    usage = result["_meta"]["openai-responses-mcp/usage"]
-    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"] > 0
-    assert result["_meta"]["openai-responses-mcp/searches"] == 1
 
 
 def test_the_api_is_sent_exactly_what_the_contract_says(warm_server: Server, warm_rehearsal: StandInThread) -> None:
@@ -133,16 +91,6 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: StandInTh
     assert not {"text", "reasoning"} & set(detailed)
 
 
-def test_sources_that_slip_through_the_restriction_are_left_out_and_named(start: Start) -> None:
-    server = start(config="search: {restrict_to_domains: true}")
-    result = server.ask("What is the latest release?", domains=["a.example"])["result"]
-    structured, left_out = result["structuredContent"], result["_meta"]["openai-responses-mcp/left_out"]
-    assert left_out
-    assert all(url.startswith("https://example.com/") for url in left_out)
-    assert structured["used_search"] is True
-    assert [citation["url"] for citation in structured["citations"] if "://" in citation["url"]] == []
-
-
 def test_a_conversation_continues_from_a_response_id(warm_server: Server, warm_rehearsal: StandInThread) -> None:
     first = warm_server.ask("Where is Kyoto?")["result"]["structuredContent"]
     second = answer_in(warm_server.ask("And how far is it?", previous_response_id=first["response_id"]))
@@ -150,34 +98,6 @@ def test_a_conversation_continues_from_a_response_id(warm_server: Server, warm_r
     asked = sent(warm_rehearsal, "And how far is it?")
     assert asked["previous_response_id"] == first["response_id"]
     assert asked["instructions"] == SYSTEM_POLICY
-
-
-@pytest.mark.parametrize(
-    ("response_id", "what"),
-    [("resp_never_heard_of", "is not known to the API"), ("resp_expired_long_ago", "has expired")],
-)
-def test_a_lost_previous_response_says_why_and_is_not_retried(
-    warm_server: Server, warm_rehearsal: StandInThread, response_id: str, what: str
-) -> None:
-    question = f"And after {response_id}?"
-    error = warm_server.ask(question, previous_response_id=response_id)["error"]
-    assert (error["code"], error["message"]) == (-32001, "answer failed")
-    assert what in error["data"]["message"]
-    assert "ask again without previous_response_id" in error["data"]["message"]
-    assert "retries" not in error["data"]
-    assert sent(warm_rehearsal, question)
-
-
-def test_without_storing_no_response_id_is_offered_or_taken(start: Start, rehearsal: StandInThread) -> None:
-    server = start(config="request: {store: false}")
-    result = server.ask("Why?")["result"]
-    refused = server.ask("And then?", previous_response_id="resp_1")["error"]
-    assert sent(rehearsal, "Why?")["store"] is False
-    assert len(result["content"]) == 1
-    assert "response_id" not in result["structuredContent"]
-    assert refused["message"] == "answer: invalid arguments"
-    assert "request.store" in refused["data"]["reason"]
-    assert rehearsal.server.received == 1
 
 
 def test_iris_answers_in_its_own_shape_once_enabled(start: Start, rehearsal: StandInThread) -> None:
@@ -206,18 +126,3 @@ def test_iris_answers_in_its_own_shape_once_enabled(start: Start, rehearsal: Sta
         {"type": "web_search", "search_context_size": "low"},
         {"type": "code_interpreter", "container": {"type": "auto"}},
     ]
-
-
-def test_progress_rises_until_the_reply_and_ends_with_it(server: Server) -> None:
-    question = f"What is the weather on {today()}? [rehearse: slow_stream=0.12]"
-    server.send(with_progress(call(1, question), "a token"))
-    server.reply_to(1)
-    assert server.finish() == 0
-    reports = [message["params"] for message in server.received if "method" in message]
-    messages = [report["message"] for report in reports]
-    assert {message.get("method") for message in server.received[: len(reports)]} == {"notifications/progress"}
-    assert {report["progressToken"] for report in reports} == {"a token"}
-    assert [report["progress"] for report in reports] == sorted({report["progress"] for report in reports})
-    assert any("searching" in message for message in messages)
-    assert messages[-1] == "writing the answer"
-    assert answer_in(server.reply_to(1))["used_search"] is True

@@ -53,49 +53,6 @@ def test_a_rehearsal_answers_without_a_key_and_says_what_it_is(start: Start) -> 
     assert server.stderr == ""
 
 
-def test_replies_turn_into_lines_with_the_first_line_and_stay_so(server: Server) -> None:
-    server.send_bytes(framed(request(1, "ping")))
-    server.reply_to(1)
-    server.send_bytes(line(request(2, "ping")))
-    server.reply_to(2)
-    server.send_bytes(framed(request(3, "ping")))
-    server.reply_to(3)
-    assert server.framings == ["framed", "line", "line"]
-
-
-def test_framings_may_be_mixed_in_one_write(server: Server) -> None:
-    encoders = [framed, line, framed, line, line, framed]
-    pings = [encode(request(number, "ping")) for number, encode in enumerate(encoders)]
-    server.send_bytes(b"\r\n\n".join(pings))
-    assert server.finish() == 0
-    assert sorted(message["id"] for message in server.received) == [0, 1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize("encode", [framed, pytest.param(line, marks=pytest.mark.slow)])
-def test_input_byte_by_byte_is_answered_like_input_in_one_piece(server: Server, start: Start, encode: Any) -> None:
-    pings = [request(name, "ping") for name in ("一", "𠮷野家", "é")]
-    data = b"".join(map(encode, [*CONVERSATION[:-1], *pings]))
-    server.send_bytes(data)
-    dripped = start()
-    for position in range(len(data)):
-        dripped.send_bytes(data[position : position + 1])
-    assert server.finish() == dripped.finish() == 0
-    assert [message["id"] for message in server.received] == [1, "two", "一", "𠮷野家", "é"]
-    assert server.received == dripped.received
-    assert server.framings == dripped.framings
-
-
-def test_a_byte_order_mark_before_the_first_message_is_skipped_and_none_is_sent(server: Server) -> None:
-    server.send_bytes(b"\xef\xbb\xbf" + line(request(1, "ping")))
-    assert server.reply_to(1)["result"] == {}
-
-
-def test_a_message_that_the_end_cuts_off_never_runs(server: Server) -> None:
-    server.send_bytes(line(request(0, "ping")) + framed(request(1, "ping"))[:-1])
-    assert server.finish() == 0
-    assert [message["id"] for message in server.received if "result" in message] == [0]
-
-
 def test_both_eras_are_spoken_on_one_connection(server: Server) -> None:
     discovered = server.result_of("server/discover", {"_meta": META})
     initialized = server.result_of("initialize", HELLO)
