@@ -4,7 +4,6 @@ Invalid input from the client gets an error; invalid input from the server is dr
 each of these the next valid message passes.
 """
 
-import json
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from openai_responses_mcp.guard.composition import LONGEST_MESSAGE_BYTES
 from tests.e2e.client import cancellation, line
 from tests.e2e.test_process import memory_bytes
-from tests.guard.conftest import ALLOW_ALL, Guard, Guarded, text_of
+from tests.guard.conftest import ALLOW_ALL, Guard, Guarded
 from tests.guard.test_guard_faults import wait_until
 
 pytestmark = pytest.mark.slow
@@ -20,17 +19,11 @@ pytestmark = pytest.mark.slow
 PING = line({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
 NOTE = b'{"jsonrpc":"2.0","method":"notifications/x"}'
 
-# One of each kind: `test_messages` has all of them.
-NO_JSON = [
-    pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', id="invalid UTF-8"),
-    pytest.param(b"[" * 100_000, id="nesting"),
-]
-NO_MESSAGE = [
-    pytest.param(b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', id="batch"),
-    pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', id="key twice"),
-    pytest.param(b"Content-Length: -1\r\n\r\n", id="negative length"),
-    pytest.param(b"Content-Type: x\r\n\r\n", id="no length"),
-    pytest.param(b"X-Header: " + b"x" * 9_000, id="endless header"),
+# One that is no JSON, one that is no message, and one that is not framed: `test_messages` and `test_framing` have all.
+BAD = [
+    pytest.param(b"[" * 100_000, -32700, id="nesting"),
+    pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', -32600, id="key twice"),
+    pytest.param(b"Content-Length: -1\r\n\r\n", -32600, id="negative length"),
 ]
 
 
@@ -42,55 +35,13 @@ def methods_seen(guard: Guard) -> list[Any]:
 # From the client
 
 
-@pytest.mark.parametrize("sent", NO_JSON)
-def test_client_input_that_is_not_json_is_a_parse_error(guarded: Guarded, sent: bytes) -> None:
-    guard = guarded()
-    guard.send_bytes(sent + b"\n")
-    first = guard.receive()
-    assert (first["id"], first["error"]["code"]) == (None, -32700)
-    # A body in UTF-16 has a line end of its own: one message more may be lost.
-    guard.send_bytes(b"\n" + PING)
-    assert guard.reply_to("ping")["result"] == {"method": "ping"}
-    assert methods_seen(guard) == ["ping"]
-
-
-@pytest.mark.parametrize("sent", NO_MESSAGE)
-def test_client_input_that_is_no_message_is_an_invalid_request(guarded: Guarded, sent: bytes) -> None:
+@pytest.mark.parametrize(("sent", "code"), BAD)
+def test_client_input_that_is_no_message_is_an_error(guarded: Guarded, sent: bytes, code: int) -> None:
     guard = guarded()
     guard.send_bytes(sent + b"\n" + PING)
-    assert guard.receive()["error"]["code"] == -32600
+    assert guard.receive()["error"]["code"] == code
     assert guard.reply_to("ping")["result"] == {"method": "ping"}
     assert methods_seen(guard) == ["ping"]
-
-
-def test_blank_lines_line_ends_and_a_byte_order_mark_are_no_part_of_a_message(guarded: Guarded) -> None:
-    guard = guarded()
-    guard.send_bytes(b"\xef\xbb\xbf" + NOTE + b"\r\n\r\n  \n\n" + NOTE + b"\n" + PING)
-    guard.reply_to("ping")
-    assert guard.seen_file.read_bytes() == (NOTE + b"\n") * 2 + PING
-
-
-def test_input_byte_by_byte_passes_like_input_in_one_piece(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    call = line(
-        {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "é漢"}}}
-    )
-    for byte in call:
-        guard.send_bytes(bytes([byte]))
-    assert json.loads(text_of(guard.reply_to("c"))) == {"got": {"text": "é漢"}}
-    assert guard.seen_file.read_bytes().endswith(call)
-
-
-def test_a_message_that_the_end_cuts_off_never_runs_and_a_last_line_needs_no_newline(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    call = b'{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}}'
-    guard.send_bytes(PING + call[:-2])
-    assert guard.finish() == 0
-    assert guard.calls_seen() == []
-    again = guarded(policy=ALLOW_ALL)
-    again.send_bytes(call)
-    assert again.finish() == 0
-    assert again.reply_to("c")["result"]["isError"] is False
 
 
 def test_a_cancellation_that_races_the_reply_never_brings_two(guarded: Guarded) -> None:
@@ -109,8 +60,8 @@ def test_a_cancellation_that_races_the_reply_never_brings_two(guarded: Guarded) 
 # From the server
 
 
-@pytest.mark.parametrize("written", [*NO_JSON, *NO_MESSAGE])
-def test_server_output_that_is_no_message_is_dropped_and_reported(guarded: Guarded, written: bytes) -> None:
+@pytest.mark.parametrize(("written", "_"), BAD)
+def test_server_output_that_is_no_message_is_dropped_and_reported(guarded: Guarded, written: bytes, _: int) -> None:
     guard = guarded(policy=ALLOW_ALL)
     guard.called("echo", "first")
     guard.server_writes(written + b"\n\n" + NOTE + b"\n" + NOTE + b"\n")
@@ -120,13 +71,6 @@ def test_server_output_that_is_no_message_is_dropped_and_reported(guarded: Guard
     # Of two good messages behind the fault, one may be lost.
     assert 1 <= len([message for message in guard.received if message.get("method") == "notifications/x"]) <= 2
     assert "the server sent something that is not a message" in guard.stderr
-
-
-def test_line_ends_inside_texts_of_the_server_stay_inside_one_message(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    odd = '{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"\u2028 \u2029 \u0085 \\n \\""}}'
-    guard.server_writes(odd.encode() + b"\r\n\r\n")
-    assert [message for message in guard.received if "method" in message] == [json.loads(odd)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
