@@ -322,6 +322,32 @@ test("keys go on where they were, after the filter, a comment, a checkbox or the
   await isCurrent(2);
 });
 
+test("keys count right after the help is closed, and only those that move count while held down", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const ids = await askedFor(page, worker, ["a", "b", "c"]);
+  await page.keyboard.press("?");
+  await page.waitForSelector("#help[open]");
+  await page.keyboard.press("Escape");
+  for (let at = 0; at < 3; at += 1) await page.keyboard.down("j");
+  await page.waitForSelector(`${card(ids[2])}.current`);
+  await page.keyboard.up("j");
+  await page.keyboard.down("d");
+  await settled(page);
+  await page.keyboard.down("d");
+  assert.equal((await worker("get", ids[2])).status, "pending");
+});
+
+test("the columns of the log stand below each other", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const [first] = await askedFor(page, worker, ["a", "a_longer_name"]);
+  await decide(page, first);
+  await page.click("nav a[href='#log']");
+  await page.waitForSelector(".verification.intact");
+  const edges = await page.$$eval(".call .beginning", (found) => found.map((one) => one.getBoundingClientRect().left));
+  assert.equal(edges.length, 2);
+  assert.equal(edges[0], edges[1]);
+});
+
 test("the list does not move under the cursor", async (trial) => {
   const { page, worker, link } = await waitingFirst(trial, async (ask) => {
     for (const path of ["a", "b"]) await ask({ name: "first", arguments: { path } });

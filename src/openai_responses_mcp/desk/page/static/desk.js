@@ -185,10 +185,12 @@ function pressedInField(event) {
 }
 
 function pressed(event) {
-  // The keys that choose a Japanese word are not for the page.
-  if (event.isComposing || event.target.closest("dialog")) return;
+  // The keys that choose a Japanese word are not for the page. A closed dialog may still have the focus.
+  if (event.isComposing || event.target.closest("dialog[open]")) return;
   if (event.target.closest("input:not([type=checkbox]), textarea, select")) return pressedInField(event);
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  // A key that is held down moves on, but decides nothing.
+  if (event.repeat && event.key !== "j" && event.key !== "k") return;
   const act = keys[event.key];
   if (!act || (part !== "waiting" && event.key !== "?")) return;
   event.preventDefault();
