@@ -167,7 +167,8 @@ async def test_markup_in_arguments_stays_a_text_of_json(desk: OpenedDesk, stores
 async def test_the_log_is_shown_and_verified(desk: OpenedDesk, stores: Stores) -> None:
     await desk.sit_down()
     await Asker(stores).ask()
-    assert (await desk.look("/log")).json()["calls"][0]["records"][0]["event"] == "approval_requested"
+    record = (await desk.look("/log")).json()["calls"][0]["records"][0]
+    assert (record["event"], record["says"]) == ("approval_requested", {"en": "a person is asked", "ja": "人に確認"})
     assert (await desk.look("/log?before=1")).json()["calls"] == []
     for odd in ("x", "-1", "1e9", "²", "9" * 30):
         assert len((await desk.look(f"/log?before={odd}")).json()["calls"]) == 1

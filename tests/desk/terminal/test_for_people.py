@@ -21,7 +21,7 @@ from typing import Any, get_args
 import pytest
 
 import openai_responses_mcp
-from openai_responses_mcp.desk.page.messages import DecidedBy
+from openai_responses_mcp.desk.page.messages import STEPS, DecidedBy
 from openai_responses_mcp.desk.terminal.approvals import STATUS
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.console import UNITS, Paper, call_shown, span
@@ -229,8 +229,23 @@ async def test_a_call_is_shown_by_the_number_that_the_log_prints(shell: Shell, a
     await some_calls(asker)
     shown = await shell("log", "show", "5")
     assert shown.startswith('5  files/read_file\n│ "path": "c3.md"\n')
-    assert [line.split()[0] for line in shown.splitlines()[3:]] == ["5", "6", "7", "8"]
+    steps = [re.split(r" {2,}", line) for line in shown.splitlines()[3:]]
+    assert [(number, says) for number, _, says in steps] == [
+        ("5", "needs a person"),
+        ("6", "a person is asked"),
+        ("7", "approved"),
+        ("8", "outcome unknown"),
+    ]
+    assert (await shell("log", "show", "1")).endswith("outcome: done\n")
     assert "The log has no call 99" in await shell("log", "show", "99", code=1)
+
+
+async def test_a_reason_and_a_name_are_shown_once_for_a_call(shell: Shell, asker: Asker) -> None:
+    request = await asker.ask()
+    await asker.controller.submit_decision(request.approval_id, "deny", "not today", who="bob")
+    shown = await shell("log", "show", "1")
+    assert shown.count("it writes") == 1
+    assert re.search(r"denied · bob +not today\n\Z", shown)
 
 
 async def test_the_log_is_verified_in_a_sentence(shell: Shell, asker: Asker, sqlite_url: str) -> None:
@@ -352,7 +367,14 @@ def templates_in(source: ast.Module) -> Iterator[str]:
 
 
 def test_every_sentence_in_the_source_is_in_the_table_and_no_other() -> None:
-    from_tables = [*STATUS.values(), *OUTCOMES.values(), *WAS.values(), *WOULD.values(), *(text for _, text in UNITS)]
+    from_tables = [
+        *STATUS.values(),
+        *OUTCOMES.values(),
+        *WAS.values(),
+        *WOULD.values(),
+        *STEPS.values(),
+        *(text for _, text in UNITS),
+    ]
     sentences, constants = {*from_tables, *get_args(DecidedBy)} - {"nobody"}, set()
     for file in SOURCE.rglob("*.py"):
         if file.name == "words.py":

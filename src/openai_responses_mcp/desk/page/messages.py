@@ -95,6 +95,29 @@ def reason_of(log: ExecutionLog, language: Language) -> str:
     return log.reason
 
 
+STEPS: Mapping[tuple[str, str], str] = {
+    ("decision", "allow"): "allowed",
+    ("decision", "deny"): "refused",
+    ("decision", "needs_human"): "needs a person",
+    ("approval_requested", "pending"): "a person is asked",
+    ("approval", "approved"): "approved",
+    ("approval", "denied"): "denied",
+    ("approval", "expired"): "not decided in time",
+    ("approval", "withdrawn"): "withdrawn",
+    ("approval", "unasked"): "no person was asked",
+    ("standing_used", "allow"): "a standing approval is used",
+    ("started", "started"): "started",
+    ("outcome", "completed"): "completed",
+    ("outcome", "failed"): "failed",
+}
+
+
+def step_of(log: ExecutionLog, words: Words) -> str:
+    """What happened, in words; the fields of the record where there are none for them."""
+    says = STEPS.get((log.event.partition(":")[0], log.decision))
+    return words(says) if says else f"{log.event}: {log.decision}"
+
+
 def calls_in(logs: Iterable[ExecutionLog]) -> list[LoggedCall]:
     """Oldest first, without records that belong to no call."""
     found: dict[tuple[str, str], list[ExecutionLog]] = {}
@@ -184,6 +207,7 @@ def _record_view(log: ExecutionLog) -> View:
             "event": log.event,
             "decision": log.decision,
             "who": log.who,
+            "says": {language: step_of(log, Words(language)) for language in get_args(Language)},
             "why": {language: log.comment or reason_of(log, language) for language in get_args(Language)},
         }
     )

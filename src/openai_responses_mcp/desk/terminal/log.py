@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from openai_responses_mcp.desk.page.messages import LoggedCall, calls_in, reason_of
+from openai_responses_mcp.desk.page.messages import LoggedCall, calls_in, reason_of, step_of
 from openai_responses_mcp.desk.terminal.approvals import listed, on_one_line, waiting_records
 from openai_responses_mcp.desk.terminal.console import GAP, PROGRAM, Console, beginning, local, name_shown
 from openai_responses_mcp.desk.words import Words
@@ -84,6 +84,19 @@ def _record_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[i
     return console.paper.columns(rows)
 
 
+def _step_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[int]) -> list[str]:
+    """The records of one call. A reason is shown with the first record that has it."""
+    rows, before = [], ""
+    for one in logs:
+        step = console.words("outcome unknown") if one.sequence in unknown else on_one_line(step_of(one, console.words))
+        why = on_one_line(one.comment or reason_of(one, console.words.language))
+        number, moment = str(one.sequence), local(one.timestamp, console.now())
+        who = f" · {name_shown(one.who)}" if one.who else ""
+        rows.append((number, moment, f"{step}{who}", "" if why == before else why))
+        before = why or before
+    return console.paper.columns(rows)
+
+
 async def show_call(console: Console, arguments: argparse.Namespace) -> int:
     logs = await console.parts.audit.query()
     wanted = arguments.call
@@ -96,7 +109,7 @@ async def show_call(console: Console, arguments: argparse.Namespace) -> int:
         paper.painted(f"{call.number}  {name_shown(call.first.tool_name)}", "bold"),
         *(paper.arguments(call.first.arguments, words) or [words("without arguments")]),
         "",
-        *_record_lines(console, call.records, {one.sequence for one in unfinished(logs)}),
+        *_step_lines(console, call.records, {one.sequence for one in unfinished(logs)}),
     ]
     facts: list[JsonValue] = [asdict(one) for one in call.records]
     console.show(facts, *lines)
