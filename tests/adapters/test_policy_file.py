@@ -214,3 +214,24 @@ def test_a_pattern_that_cannot_run_in_linear_time_is_refused_with_the_reason(pat
 
 def test_a_pattern_matches_half_a_surrogate_pair_as_one_character() -> None:
     assert LinearPatterns().compile("a.b")("a\ud800b")
+
+
+def test_a_pattern_matches_the_whole_text_and_nothing_less() -> None:
+    cases: list[tuple[str, str, bool]] = [
+        ("a+", "aaa", True),
+        ("a+", "aab", False),
+        ("a+", "aaa\n", False),
+        ("a|b", "ab", False),
+        ("a|b", "b", True),
+        ("(?i)get", "GET", True),
+        (r"[\w.]+@example\.com", "me@example.com.evil", False),
+        (".*", "日本", True),
+    ]
+    for pattern, text, is_match in cases:
+        assert LinearPatterns().compile(pattern)(text) is is_match
+
+
+def test_an_invalid_pattern_is_refused() -> None:
+    for pattern in ("(", "[", "a)|(?:b", "*", "a{2,1}"):
+        with pytest.raises(ValueError, match=r"^is not a pattern that can be used: \w"):
+            LinearPatterns().compile(pattern)

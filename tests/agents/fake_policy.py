@@ -1,13 +1,11 @@
 """Doubles of what policies need from outside."""
 
 import posixpath
-import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from openai_responses_mcp.gate.policy.rules import Paths, Policy, PolicySource, Rule
-from openai_responses_mcp.gate.schema.patterns import Patterns
 
 
 class FakePaths(Paths):
@@ -67,17 +65,6 @@ class FakePaths(Paths):
                 names.extendleft(reversed(self.links[at].split("/")))
                 at = "" if self.links[at].startswith("/") else at.rpartition("/")[0]
         return at or "/"
-
-
-class FakePatterns(Patterns):
-    """Python's own engine, which is good enough for patterns that no attacker wrote."""
-
-    def compile(self, pattern: str) -> Callable[[str], bool]:
-        try:
-            compiled = re.compile(pattern)
-        except re.error as exc:
-            raise ValueError(f"is not a pattern that can be used: {exc}") from exc
-        return lambda text: compiled.fullmatch(text) is not None
 
 
 class FakePolicySource(PolicySource):

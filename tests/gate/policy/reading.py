@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.gate.policy.reading import policy_from
 from openai_responses_mcp.gate.policy.rules import Policy, Rule
-from tests.agents.fake_policy import FakePatterns
 
 
 def a_policy(**said: Any) -> Policy:
-    policy, problems = policy_from({"version": 1, **said}, FakePatterns())
+    policy, problems = policy_from({"version": 1, **said}, LinearPatterns())
     assert problems == []
     return policy
 

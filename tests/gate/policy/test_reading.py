@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.gate.policy.reading import TOP_KEYS, Problem, policy_from
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
@@ -22,12 +23,11 @@ from openai_responses_mcp.gate.policy.rules import (
     Unstable,
     When,
 )
-from tests.agents.fake_policy import FakePatterns
 from tests.gate.policy.reading import a_policy
 
 
 def problems(data: Any) -> list[str]:
-    return [str(problem) for problem in policy_from(data, FakePatterns())[1]]
+    return [str(problem) for problem in policy_from(data, LinearPatterns())[1]]
 
 
 def in_a_rule(**said: Any) -> list[str]:
@@ -265,7 +265,7 @@ def test_a_pattern_that_cannot_be_used_is_reported() -> None:
 
 def test_every_mistake_is_reported_at_once() -> None:
     rules = [{"tools": ["x"], "decide": "no"}, {"tools": ["a/b"]}, 7]
-    found = policy_from({"version": 3, "what": 1, "rules": rules}, FakePatterns())[1]
+    found = policy_from({"version": 3, "what": 1, "rules": rules}, LinearPatterns())[1]
     assert [problem.path for problem in found] == [
         ("what",),
         ("version",),
