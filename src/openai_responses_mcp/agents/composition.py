@@ -181,10 +181,9 @@ def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] 
 
 @cache
 def skill_registry() -> SkillRegistry:
-    from openai_responses_mcp.agents.sdk.skill_tools import SdkSkillTools
+    from openai_responses_mcp.agents.sdk.skill_tools import introspection_tools, skill_tool
 
-    tools = SdkSkillTools()
-    return SkillRegistry(tools.skill_tool, tools.introspection_tools)
+    return SkillRegistry(skill_tool, introspection_tools)
 
 
 async def load_skills(

@@ -67,7 +67,8 @@ class CallInFlight(RequestError):
 class GatewayError(AnsweringError):
     """A failed attempt to get a reply; `retries` counts the attempts made before the last one.
 
-    `what` is the message without the advice to ask again, for a response that can still be fetched.
+    `what` is the message without the advice to ask again, for a response that can still be fetched. An error with a
+    `cause` has the facts of that one.
     """
 
     is_worth_repeating = False
@@ -83,6 +84,7 @@ class GatewayError(AnsweringError):
         name: str | None = None,
         body: str = "",
         retry_after_seconds: float | None = None,
+        cause: "GatewayError | None" = None,
     ) -> None:
         super().__init__(message)
         self.what = message if what is None else what
@@ -93,9 +95,17 @@ class GatewayError(AnsweringError):
         self.body = body
         self.retry_after_seconds = retry_after_seconds
         self.retries = 0
+        if cause is not None:
+            self.status, self.kind, self.code = cause.status, cause.kind, cause.code
+            self.name, self.body = cause.name, cause.body
 
     def __str__(self) -> str:
         return str(self.sentence)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """For the log."""
+        return {"status": self.status, "code": self.code, "type": self.kind, "name": self.name, "body": self.body}
 
     @property
     def sentence(self) -> str:
@@ -116,7 +126,7 @@ class GatewayTimeout(GatewayError):
 
 
 class StillRunning(GatewayError):
-    """The reply can be fetched later with the id. `reason` says why it is not here, `cause` has the facts."""
+    """The reply can be fetched later with the id. `reason` says why it is not here."""
 
     def __init__(self, reason: str, *, response_id: str, cause: GatewayError | None = None) -> None:
         super().__init__(
@@ -125,13 +135,11 @@ class StillRunning(GatewayError):
                 " Fetch it later: openai-responses-mcp --fetch {response_id}",
                 reason=reason,
                 response_id=response_id,
-            )
+            ),
+            cause=cause,
         )
         self.reason = reason
         self.response_id = response_id
-        if cause is not None:
-            self.status, self.kind, self.code = cause.status, cause.kind, cause.code
-            self.name, self.body = cause.name, cause.body
 
 
 class GatewayUnreachable(GatewayError):

@@ -151,11 +151,7 @@ def _lost(response_id: str, refusal: GatewayError) -> ResponseLost:
             response_id=response_id,
             reason=reason,
         ),
-        status=refusal.status,
-        kind=refusal.kind,
-        code=refusal.code,
-        name=refusal.name,
-        body=refusal.body,
+        cause=refusal,
     )
 
 

@@ -169,11 +169,8 @@ class BackgroundRun:
 
     def _log(self, message: str, trouble: GatewayError | None = None) -> None:
         """Why another request reads the rest, and from which event."""
-        facts: dict[str, object] = {"responseId": self.response_id, "after": self._last_number}
-        if trouble is not None:
-            facts |= {"status": trouble.status, "code": trouble.code, "type": trouble.kind, "name": trouble.name}
-            facts |= {"body": trouble.body or None}
-        self._logger.debug("read on", **facts, msg=message)
+        facts = {} if trouble is None else {**trouble.facts, "body": trouble.body or None}
+        self._logger.debug("read on", responseId=self.response_id, after=self._last_number, **facts, msg=message)
 
     def _require_id(self, trouble: Exception) -> None:
         """Raises if the id is unknown: then reading cannot continue."""

@@ -100,12 +100,10 @@ class OpenAIResponsesGateway(LLMGateway):
                 raise self._late(run) from exc
 
     async def look_up(self, response_id: str) -> ModelReply | Progress:
-        self._refuse_unusable_key()
         async with self._attempt():
             return read_state(await self._api.retrieve(response_id), self._mask)
 
     async def cancel(self, response_id: str) -> None:
-        self._refuse_unusable_key()
         async with self._attempt():
             await self._api.cancel(response_id)
 
@@ -118,13 +116,11 @@ class OpenAIResponsesGateway(LLMGateway):
 
     async def check_model(self, model: str) -> str | None:
         """The day on which the model will be shut down, if one is announced. Raises as `respond`."""
-        self._refuse_unusable_key()
         async with self._attempt():
             return await self._api.model_shutdown_date(model)
 
     async def check_request(self, request: ModelRequest) -> None:
         """Check that the API accepts a request. It is not answered, so this costs nothing. Raises as `respond`."""
-        self._refuse_unusable_key()
         async with self._attempt():
             await self._api.count_tokens(counted_body(request_body(request, self._omit, self._extra)))
 
@@ -194,6 +190,7 @@ class OpenAIResponsesGateway(LLMGateway):
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
         """The timeout covers the whole attempt."""
+        self._refuse_unusable_key()
         try:
             async with asyncio.timeout(self._timeout_seconds) as deadline:
                 yield deadline

@@ -61,19 +61,16 @@ class RetryingGateway(LLMGateway):
                 return await self._gateway.respond(request, on_progress, note)
             except GatewayError as exc:
                 exc.retries = retries
-                self._log(exc)
+                self._logger.debug("error", attempt=retries + 1, **exc.facts, msg=str(exc))
                 if started or not self._may_retry(exc):
                     raise
                 wait = next(waits) if exc.retry_after_seconds is None else exc.retry_after_seconds
                 if on_progress is not None:
-                    reason = exc.status or Sentence("no connection")
-                    on_progress(
-                        Progress(
-                            Sentence(
-                                "waiting {seconds} s to ask again ({reason})", seconds=f"{wait:.1f}", reason=reason
-                            )
-                        )
+                    says, reason = (
+                        "waiting {seconds} s to ask again ({reason})",
+                        exc.status or Sentence("no connection"),
                     )
+                    on_progress(Progress(Sentence(says, seconds=f"{wait:.1f}", reason=reason)))
                 if await has_happened_within(self._is_ending, wait, self._clock):
                     raise
             retries += 1
@@ -93,15 +90,3 @@ class RetryingGateway(LLMGateway):
     def _may_retry(self, error: GatewayError) -> bool:
         is_allowed = error.retries < self._max_retries and not self._is_ending.is_set()
         return error.is_worth_repeating and not error.demands_long_wait and is_allowed
-
-    def _log(self, error: GatewayError) -> None:
-        self._logger.debug(
-            "error",
-            attempt=error.retries + 1,
-            status=error.status,
-            code=error.code,
-            type=error.kind,
-            name=error.name,
-            msg=str(error),
-            body=error.body,
-        )

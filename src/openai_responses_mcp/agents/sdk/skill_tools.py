@@ -46,108 +46,108 @@ FILE_ARGUMENT = "skill_file"
 LIST_TOOL, DESCRIBE_TOOL = "skill_list", "skill_describe"
 
 _callers_model: ContextVar[Model] = ContextVar("callers_model")
+_SCHEMAS = SchemaChecker(LinearPatterns())
 
 
-class SdkSkillTools:
-    def __init__(self) -> None:
-        self._schemas = SchemaChecker(LinearPatterns())
+def skill_tool(skill: LoadedSkill) -> FunctionTool:
+    schema = skill.descriptor.input_schema
+    problem = problem_in(schema)
+    if problem:
+        raise AgentsError("AGENTS-E-SKILL-SCHEMA", problem)
+    if FILE_ARGUMENT in _properties(schema):
+        message = f"An argument of a skill may not be called {FILE_ARGUMENT}; give it another name"
+        raise AgentsError("AGENTS-E-SKILL-SCHEMA", message)
+    make = _child_agent if skill.descriptor.mode == "child_agent" else _instructions
+    # Part of the definition: a changed instruction has to be approved again.
+    return with_traits(make(skill), ToolTraits(kind="skill", name=skill.descriptor.skill_id, definition=skill.body))
 
-    def skill_tool(self, skill: LoadedSkill) -> FunctionTool:
-        schema = skill.descriptor.input_schema
-        problem = problem_in(schema)
+
+def introspection_tools(summaries: Sequence[SkillSummary], manifests: Sequence[SkillManifest]) -> list[FunctionTool]:
+    known = {manifest.skill_id: manifest for manifest in manifests}
+
+    async def list_all(context: ToolContext[Any], arguments: str) -> str:
+        return _as_json([asdict(summary) for summary in summaries])
+
+    async def describe(context: ToolContext[Any], arguments: str) -> str:
+        args = parsed(arguments)
+        manifest = known.get(str(args.get("skill_id")))
+        if manifest is None:
+            return "AGENTS-E-SKILL-NOT-FOUND: there is no such skill; call skill_list"
+        return _as_json(asdict(manifest if args.get("detail_level") == "full" else summary_of(manifest)))
+
+    nothing = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    return [
+        _plain_tool(LIST_TOOL, "List the skills there are.", nothing, list_all),
+        _plain_tool(DESCRIBE_TOOL, "Tell what a skill is for and what it takes.", _DESCRIBE_SCHEMA, describe),
+    ]
+
+
+def _instructions(skill: LoadedSkill) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> str:
+        args = parsed(arguments)
+        if FILE_ARGUMENT in args:
+            return _file(skill, args[FILE_ARGUMENT])
+        problem = (await _SCHEMAS.check(args, skill.descriptor.input_schema)).problem
+        return _refusal(problem) if problem else _with_input(skill, args)
+
+    return FunctionTool(
+        name=tool_name_for(skill.descriptor.skill_id),
+        description=skill.manifest.overview[:LONGEST_DESCRIPTION],
+        params_json_schema=_with_file_argument(skill),
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def _child_agent(skill: LoadedSkill) -> FunctionTool:
+    child = Agent[Any](
+        name=skill.name,
+        instructions=f"{skill.body}\n\n{_files_line(skill)}".strip(),
+        model=_CallersModel(),
+        tools=[_file_tool(skill)] if skill.files else [],
+    )
+    tool = child.as_tool(
+        tool_name_for(skill.descriptor.skill_id),
+        skill.manifest.overview[:LONGEST_DESCRIPTION],
+        failure_error_function=None,
+    )
+    run_child = tool.on_invoke_tool
+
+    async def invoke(context: ToolContext[Any], arguments: str) -> object:
+        args = parsed(arguments)
+        problem = (await _SCHEMAS.check(args, skill.descriptor.input_schema)).problem
         if problem:
-            raise AgentsError("AGENTS-E-SKILL-SCHEMA", problem)
-        if FILE_ARGUMENT in _properties(schema):
-            message = f"An argument of a skill may not be called {FILE_ARGUMENT}; give it another name"
-            raise AgentsError("AGENTS-E-SKILL-SCHEMA", message)
-        make = self._child_agent if skill.descriptor.mode == "child_agent" else self._instructions
-        # Part of the definition: a changed instruction has to be approved again.
-        return with_traits(make(skill), ToolTraits(kind="skill", name=skill.descriptor.skill_id, definition=skill.body))
-
-    def introspection_tools(
-        self, summaries: Sequence[SkillSummary], manifests: Sequence[SkillManifest]
-    ) -> list[FunctionTool]:
-        known = {manifest.skill_id: manifest for manifest in manifests}
-
-        async def list_all(context: ToolContext[Any], arguments: str) -> str:
-            return _as_json([asdict(summary) for summary in summaries])
-
-        async def describe(context: ToolContext[Any], arguments: str) -> str:
-            args = parsed(arguments)
-            manifest = known.get(str(args.get("skill_id")))
-            if manifest is None:
-                return "AGENTS-E-SKILL-NOT-FOUND: there is no such skill; call skill_list"
-            return _as_json(asdict(manifest if args.get("detail_level") == "full" else summary_of(manifest)))
-
-        nothing = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-        return [
-            _plain_tool(LIST_TOOL, "List the skills there are.", nothing, list_all),
-            _plain_tool(DESCRIBE_TOOL, "Tell what a skill is for and what it takes.", _DESCRIBE_SCHEMA, describe),
-        ]
-
-    def _instructions(self, skill: LoadedSkill) -> FunctionTool:
-        async def invoke(context: ToolContext[Any], arguments: str) -> str:
-            args = parsed(arguments)
-            if FILE_ARGUMENT in args:
-                return self._file(skill, args[FILE_ARGUMENT])
-            problem = (await self._schemas.check(args, skill.descriptor.input_schema)).problem
-            return _refusal(problem) if problem else _with_input(skill, args)
-
-        return FunctionTool(
-            name=tool_name_for(skill.descriptor.skill_id),
-            description=skill.manifest.overview[:LONGEST_DESCRIPTION],
-            params_json_schema=_with_file_argument(skill),
-            on_invoke_tool=invoke,
-            strict_json_schema=False,
-        )
-
-    def _child_agent(self, skill: LoadedSkill) -> FunctionTool:
-        child = Agent[Any](
-            name=skill.name,
-            instructions=f"{skill.body}\n\n{_files_line(skill)}".strip(),
-            model=_CallersModel(),
-            tools=[self._file_tool(skill)] if skill.files else [],
-        )
-        tool = child.as_tool(
-            tool_name_for(skill.descriptor.skill_id),
-            skill.manifest.overview[:LONGEST_DESCRIPTION],
-            failure_error_function=None,
-        )
-        run_child = tool.on_invoke_tool
-
-        async def invoke(context: ToolContext[Any], arguments: str) -> object:
-            args = parsed(arguments)
-            problem = (await self._schemas.check(args, skill.descriptor.input_schema)).problem
-            if problem:
-                return _refusal(problem)
-            before = _callers_model.set(_model_behind(context))
-            try:
-                return await run_child(context, json.dumps({"input": _as_input(args)}))
-            finally:
-                _callers_model.reset(before)
-
-        tool.params_json_schema = dict(skill.descriptor.input_schema)
-        tool.strict_json_schema = False
-        tool.on_invoke_tool = invoke
-        return tool
-
-    def _file_tool(self, skill: LoadedSkill) -> FunctionTool:
-        async def invoke(context: ToolContext[Any], arguments: str) -> str:
-            return self._file(skill, parsed(arguments).get(FILE_ARGUMENT))
-
-        schema = {
-            "type": "object",
-            "properties": {FILE_ARGUMENT: _file_property(skill)},
-            "required": [FILE_ARGUMENT],
-            "additionalProperties": False,
-        }
-        return _plain_tool("read_skill_file", "Read a file that belongs to these instructions.", schema, invoke)
-
-    def _file(self, skill: LoadedSkill, name: JsonValue) -> str:
+            return _refusal(problem)
+        before = _callers_model.set(_model_behind(context))
         try:
-            return read_skill_file(skill.source_path, str(name))
-        except AgentsError as exc:
-            return str(exc)
+            return await run_child(context, json.dumps({"input": _as_input(args)}))
+        finally:
+            _callers_model.reset(before)
+
+    tool.params_json_schema = dict(skill.descriptor.input_schema)
+    tool.strict_json_schema = False
+    tool.on_invoke_tool = invoke
+    return tool
+
+
+def _file_tool(skill: LoadedSkill) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> str:
+        return _file(skill, parsed(arguments).get(FILE_ARGUMENT))
+
+    schema = {
+        "type": "object",
+        "properties": {FILE_ARGUMENT: _file_property(skill)},
+        "required": [FILE_ARGUMENT],
+        "additionalProperties": False,
+    }
+    return _plain_tool("read_skill_file", "Read a file that belongs to these instructions.", schema, invoke)
+
+
+def _file(skill: LoadedSkill, name: JsonValue) -> str:
+    try:
+        return read_skill_file(skill.source_path, str(name))
+    except AgentsError as exc:
+        return str(exc)
 
 
 class _CallersModel(Model):
