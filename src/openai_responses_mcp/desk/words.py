@@ -73,6 +73,8 @@ IN_JAPANESE: Mapping[str, str] = {
     "all that reads": "読み取りすべて",
     # What was decided
     "Approved {call}; it runs now.": "{call} を承認しました。いま実行されます。",
+    "Approved {call}, but its guard has not answered yet. If that guard is gone, the yes counts for ten minutes, for the identical call.": "{call} を承認しましたが、ガードからの応答がまだありません。ガードが動いていない場合、この承認は同じ呼び出しに 10 分間有効です。",
+    "Approved {call}, but its guard has not answered yet. If that guard is gone, the call does not run.": "{call} を承認しましたが、ガードからの応答がまだありません。ガードが動いていない場合、この呼び出しは実行されません。",
     "Approved {call}. The client has given up on it; it runs without a question if it comes again within ten minutes.": "{call} を承認しました。クライアントはすでにあきらめています。10 分以内に同じ呼び出しが来れば、確認なしで実行されます。",
     "Approved {call}. The guard that asked is gone; the yes counts for ten minutes, for the identical call.": "{call} を承認しました。依頼したガードはもう動いていません。この承認は同じ呼び出しに 10 分間有効です。",
     "The guard that asked is gone. A yes counts for ten minutes, for the identical call.": "依頼したガードはもう動いていません。承認すると、同じ呼び出しに 10 分間有効です。",
@@ -82,6 +84,7 @@ IN_JAPANESE: Mapping[str, str] = {
     "From now on {tool} runs unasked, {holds}.": "これから {tool} は確認なしで実行されます ({holds})。",
     "From now on exactly this call of {tool} runs unasked, {holds}.": "これから {tool} のこの呼び出しだけは確認なしで実行されます ({holds})。",
     "From now on these {count} tools, which claim to read only, run unasked, {holds}: {tool}.": "これから、読み取り専用と称する {count} 個のツールは確認なしで実行されます ({holds}): {tool}。",
+    "To end one: {command}": "取り消すには: {command}",
     "To end that: {command}": "終了するには: {command}",
     "Waiting calls that it covers, and that run now: {count}.": "待っていた {count} 件の呼び出しも実行されます。",
     # Standing approvals

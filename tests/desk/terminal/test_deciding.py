@@ -146,8 +146,10 @@ def columns_of(line: str) -> int:
 def test_standing_approvals_fit_80_columns(paused: Any, sqlite_url: str) -> None:
     main(["approvals", "allow", paused.interruptions[0].approval_id, "--for", "8h", "--store", sqlite_url,
           "--comment", "とても長い説明" * 20])  # fmt: skip
-    (line,) = on_a_terminal(["approvals", "standing", "--store", sqlite_url], 80).splitlines()
+    line, _, ending = on_a_terminal(["approvals", "standing", "--store", sqlite_url], 80).splitlines()
     assert "until " in line
+    assert "送金" in line
+    assert ending.startswith("To end one: openai-responses-mcp approvals revoke ")
     assert columns_of(line) <= 80
 
 

@@ -154,6 +154,16 @@ async def test_a_yes_that_no_guard_waits_for_says_so(
     assert "この承認は同じ呼び出しに 10 分間有効です。" in said.replace("\n", "")
 
 
+async def test_new_arguments_for_a_guard_that_does_not_answer_say_so(
+    shell: Shell, asker: Asker, sqlite_url: str
+) -> None:
+    now = timestamp(datetime.now(UTC))
+    await open_stores(sqlite_url).presence.renew(Presence("guard_1", "guard", "files", now, now))
+    request = await asker.ask(parameters={"type": "object"})
+    said = await shell("approvals", "approve", request.approval_id, "--arguments", '{"path": "b.txt"}')
+    assert "its guard has not answered yet. If that guard is gone, the call does not run." in said
+
+
 async def test_a_beginning_that_fits_two_says_so(shell: Shell, asker: Asker) -> None:
     await asker.ask()
     await asker.ask()
@@ -179,6 +189,11 @@ async def test_every_tool_that_reads_is_allowed_at_once_and_ended_at_once(shell:
     standing = json.loads(await shell("approvals", "standing", "--json"))
     assert {one["tool_name"]: one["definition_hash"] for one in standing} == reading
     assert all(one["expires_at"] and one["made_from"] == request.approval_id for one in standing)
+    listed = await shell("approvals", "standing")
+    assert re.search(
+        rf"^{short}  until .+  any arguments  files/read_file, files/list_directory$", listed, re.MULTILINE
+    )
+    assert listed.endswith(f"To end one: openai-responses-mcp approvals revoke {short}\n")
     ended = await shell("approvals", "revoke", short)
     assert "files/read_file is asked about again." in ended
     assert "files/list_directory is asked about again." in ended

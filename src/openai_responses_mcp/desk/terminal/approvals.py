@@ -1,6 +1,7 @@
 """`approvals list|show|approve|deny|allow|standing|revoke`, in sentences for a person and as JSON for a program."""
 
 import argparse
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -26,12 +27,14 @@ from openai_responses_mcp.gate.approvals.models import (
 )
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.calls import GUARD_RUN
+from openai_responses_mcp.gate.clock import present
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.reasons import holds
 
 _PREFIX = "apr_"
 _SHORT = 6
+_LOOKS, _SECONDS_BETWEEN_LOOKS = 40, 0.05
 
 
 def short_id(approval_id: str) -> str:
@@ -216,7 +219,7 @@ async def decide(console: Console, arguments: argparse.Namespace) -> int:
     after = await console.parts.approvals.get(arguments.approval_id)
     # The token is shown to the approver, who has to pass it on.
     try:
-        console.show(token_facts(token, after), *decided_lines(console, before, after, token))
+        console.show(token_facts(token, after), *await decided_lines(console, before, after, token))
     except OSError as exc:
         message = Sentence(
             "This is decided. Its token cannot be shown ({why}); the run goes on without one",
@@ -226,7 +229,9 @@ async def decide(console: Console, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def decided_lines(console: Console, before: ApprovalRecord, after: ApprovalRecord, token: ResumeToken) -> list[str]:
+async def decided_lines(
+    console: Console, before: ApprovalRecord, after: ApprovalRecord, token: ResumeToken
+) -> list[str]:
     """One sentence, and the token if a run has to be resumed with it."""
     request, words = after.request, console.words
     is_of_guard = token.run_id.startswith(GUARD_RUN)
@@ -239,8 +244,17 @@ def decided_lines(console: Console, before: ApprovalRecord, after: ApprovalRecor
                 "Approved {call}. The client has given up on it;"
                 " it runs without a question if it comes again within ten minutes."
             )
+    elif not is_of_guard:
+        says = "Approved {call}; it runs when the run is resumed."
+    elif await _is_used(console, after):
+        says = "Approved {call}; it runs now."
+    elif request.changed_arguments is not None:
+        says = "Approved {call}, but its guard has not answered yet. If that guard is gone, the call does not run."
     else:
-        says = "Approved {call}; it runs now." if is_of_guard else "Approved {call}; it runs when the run is resumed."
+        says = (
+            "Approved {call}, but its guard has not answered yet."
+            " If that guard is gone, the yes counts for ten minutes, for the identical call."
+        )
     call = call_shown(words, request.tool_name, request.changed_arguments or request.arguments)
     lines = [*console.paper.wrapped(words(says, call=call))]
     if not is_of_guard:
@@ -248,6 +262,18 @@ def decided_lines(console: Console, before: ApprovalRecord, after: ApprovalRecor
         lines += ["", words("The token that resumes the run, once, until {moment}:", moment=until)]
         lines.append(f"{GAP}{token.token}")
     return lines
+
+
+async def _is_used(console: Console, record: ApprovalRecord) -> bool:
+    """Whether the guard uses the yes. It looks twice a second, so that is waited for; a killed one has a lease for a while."""
+    guards = await present(console.parts.presence, console.now(), "guard")
+    run_id, looks = record.request.run_id, 0 if console.is_json else _LOOKS
+    if not any(one.presence_id in (run_id, run_id.rpartition("_")[0]) for one in guards):
+        return True
+    while record.used_at is None and looks:
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+        record, looks = await console.parts.approvals.get(record.request.approval_id), looks - 1
+    return record.used_at is not None
 
 
 def token_facts(token: ResumeToken, after: ApprovalRecord) -> dict[str, JsonValue]:
@@ -276,7 +302,7 @@ async def allow(console: Console, arguments: argparse.Namespace) -> int:
     }
     if terms.reads:
         facts["tools"] = [one.tool_name for one in made]
-    lines = decided_lines(console, before, after, token)
+    lines = await decided_lines(console, before, after, token)
     console.show(facts, *lines, *standing_lines(console, made, released))
     return 0
 
@@ -303,16 +329,24 @@ def _holds(console: Console, standing: StandingApproval) -> str:
 
 async def show_standing(console: Console, arguments: argparse.Namespace) -> int:
     standing = await console.parts.standing.list()
+    # Those of one decision are one line, with the id that ends them together.
+    together: dict[str, list[StandingApproval]] = {}
+    for one in standing:
+        together.setdefault(one.made_from, []).append(one)
     rows = [
         (
-            one.standing_id,
-            _holds(console, one),
-            console.words("exactly the same arguments" if one.arguments_hash else "any arguments"),
-            name_shown(one.tool_name) + (f": {on_one_line(one.comment)}" if one.comment else ""),
+            short_id(made_from),
+            _holds(console, made[0]),
+            console.words("exactly the same arguments" if made[0].arguments_hash else "any arguments"),
+            ", ".join(name_shown(one.tool_name) for one in made)
+            + (f": {on_one_line(made[0].comment)}" if made[0].comment else ""),
         )
-        for one in standing
+        for made_from, made in together.items()
     ]
-    lines = console.paper.columns(rows) or [console.words("Nothing is allowed from now on.")]
+    lines = [console.words("Nothing is allowed from now on.")]
+    if rows:
+        command = f"{PROGRAM} approvals revoke {rows[0][0]}"
+        lines = [*console.paper.columns(rows), "", console.words("To end one: {command}", command=command)]
     console.show([asdict(one) for one in standing], *lines)
     return 0
 

@@ -120,7 +120,7 @@ async def _acted(console: Console, record: ApprovalRecord, key: str, keys: "Keys
         if key == "?":
             console.say(*console.paper.wrapped(console.words.of(_HELP)))
         return []
-    return [*decided_lines(console, record, await approvals.get(approval_id), token), *standing]
+    return [*await decided_lines(console, record, await approvals.get(approval_id), token), *standing]
 
 
 def _keys(console: Console, record: ApprovalRecord) -> list[str]:
