@@ -12,28 +12,6 @@ import pytest
 
 from tests.fakes import SLOW_SECONDS
 
-SLOW = (
-    "openai",
-    "httpx2",
-    "aiohttp",
-    "pydantic",
-    "structlog",
-    "ruamel",
-    "dependency_injector",
-    "backoff",
-    "importlib.metadata",
-    "datetime",
-    "openai_responses_mcp.domain.models",
-    "openai_responses_mcp.container",
-)
-
-START = """
-import sys
-from openai_responses_mcp.commands import serve
-from openai_responses_mcp.config.loading import Flags, load
-load(Flags(model="gpt-5"), {"OPENAI_API_TIMEOUT": "1000", "DEBUG": "1", "MAX_CITATIONS": "2", "HOME": sys.argv[1]})
-"""
-
 
 def modules_after(code: str, *arguments: str) -> list[str]:
     # Without what measures coverage in the interpreters we start: it imports on its own account.
@@ -42,12 +20,6 @@ def modules_after(code: str, *arguments: str) -> list[str]:
     ended = subprocess.run(command, env=environ, capture_output=True, timeout=SLOW_SECONDS, check=True)
     modules: list[str] = json.loads(ended.stdout)
     return modules
-
-
-def test_nothing_slow_is_imported_before_the_first_reply(tmp_path: Path) -> None:
-    modules = modules_after(START, str(tmp_path))
-    assert "openai_responses_mcp.commands.serve" in modules
-    assert [name for name in SLOW if name in modules] == []
 
 
 LOADED = """

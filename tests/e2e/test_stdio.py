@@ -19,7 +19,10 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
 }
-HEAVY = ("openai", "pydantic", "structlog", "ruamel", "dependency_injector", "importlib.metadata", "httpx2", "backoff")
+HEAVY = (
+    *("openai", "pydantic", "structlog", "ruamel", "dependency_injector", "importlib.metadata", "httpx2", "backoff"),
+    *("aiohttp", "datetime", "openai_responses_mcp.domain.models", "openai_responses_mcp.container"),
+)
 
 CONVERSATION = [
     request(1, "initialize", HELLO),
