@@ -95,7 +95,11 @@ MODULES = {
     ),
     "gate.guardrails": Module(GATE / "guardrails.py", (f"{_GATE}guardrails.py",)),
     "gate.json_values": Module(
-        GATE / "json_values.py", (f"{_GATE}json_values.py", f"{_GATE}guardrails.py", f"{_POLICY}fitting.py")
+        GATE / "json_values.py",
+        (
+            *(f"{_GATE}{name}.py" for name in ("json_values", "guardrails")),
+            *(f"{_POLICY}{name}.py" for name in ("fitting", "argument_names")),
+        ),
     ),
     "gate.call_table": Module(
         GATE / "call_table.py", (f"{_GATE}call_states.py", *_RUN_GUARD, "tests/agents/test_runner.py")
@@ -213,11 +217,6 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         "if limit is not None and len(reply.wire) > limit and (size := _size_of(reply)) > limit:",
         "Gt to GtE",
     ): "a result is always shorter than the message that it comes in",
-    (
-        "guard.given_replies",
-        "found = found[step] if isinstance(found, list) and isinstance(step, int) else object_in(found)[str(step)]",
-        "and/or",
-    ): "for the type checker; a step is a number exactly where a list is",
     ("guard.peers", "_MOST_LATE = 100", "100 to 101"): "where exactly the limit lies does not matter",
     ("guard.peers", "return False", "returns None"): "only asked whether it is true",
     **{
@@ -395,7 +394,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         "another text",
     ): "only what it says is looked at, and it is never recorded",
     (
-        "policy.argument_names",
+        "gate.json_values",
         'return "".join(letter for letter in plain if letter.isprintable() and letter != " ")',
         "another text",
     ): "the same text between the letters of every name",

@@ -6,7 +6,7 @@ A sentence stands in English where it is said. Those of the answering side are i
 from collections.abc import Mapping
 
 from openai_responses_mcp.commands import words as answering
-from openai_responses_mcp.domain.texts import Language, Sentence, translated
+from openai_responses_mcp.domain.texts import Language, Sentence, revealed, translated
 from openai_responses_mcp.gate.errors import AgentsError
 
 
@@ -25,6 +25,11 @@ class Words:
 
     def error(self, failure: AgentsError) -> str:
         return f"{failure.code}: {self.of(failure.message)}"
+
+
+def on_one_line(text: str) -> str:
+    """A text of somebody else, with line breaks written out and nothing invisible in it."""
+    return revealed(text).replace("\n", "\\n")
 
 
 IN_JAPANESE: Mapping[str, str] = {

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -119,16 +120,25 @@ def differences(before: JsonValue, after: JsonValue) -> str:
 def _differences(before: JsonValue, after: JsonValue, where: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*before, *after]):
-            place = f"{where}.{_shown(key)}" if where else _shown(key)
+            place = f"{where}.{shown_json(key)}" if where else shown_json(key)
             if key not in after:
-                yield f"{place}: {_shown(before[key])} is gone"
+                yield f"{place}: {shown_json(before[key], sort_keys=True)} is gone"
             elif key not in before:
-                yield f"{place}: {_shown(after[key])} is new"
+                yield f"{place}: {shown_json(after[key], sort_keys=True)} is new"
             else:
                 yield from _differences(before[key], after[key], place)
-    elif _shown(before) != _shown(after):
-        yield f"{where}: {_shown(before)} is now {_shown(after)}"
+    else:
+        was, now = shown_json(before, sort_keys=True), shown_json(after, sort_keys=True)
+        if was != now:
+            yield f"{where}: {was} is now {now}"
 
 
-def _shown(value: JsonValue) -> str:
-    return revealed_json(json.dumps(value, ensure_ascii=False, sort_keys=True))
+def shown_json(value: JsonValue, indent: int | None = None, *, sort_keys: bool = False) -> str:
+    """The value as JSON for a person: in any script, with nothing invisible in it."""
+    return revealed_json(json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=sort_keys))
+
+
+def squeezed(text: str) -> str:
+    """Without case, look-alike letters and invisible characters: some parsers stop at a NUL, some ignore case."""
+    plain = unicodedata.normalize("NFKC", text.partition("\0")[0]).casefold()
+    return "".join(letter for letter in plain if letter.isprintable() and letter != " ")

@@ -5,7 +5,6 @@ reply, or at the first call.
 """
 
 import asyncio
-import json
 import os
 import stat
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,7 +20,7 @@ from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Request
 from openai_responses_mcp.domain.ports import Transport
-from openai_responses_mcp.domain.texts import revealed_json
+from openai_responses_mcp.gate.json_values import shown_json
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.lifetime import (
     SECONDS_TO_BE_ASKED,
@@ -254,7 +253,7 @@ async def _last_words(followed: FollowedStderr, environ: Mapping[str, str]) -> s
 
     shown = Masking(environ).text(line)
     cut = shown if len(shown) <= _LONGEST_LAST_WORDS else f"{shown[:_LONGEST_LAST_WORDS]}…"
-    return revealed_json(json.dumps(cut, ensure_ascii=False))
+    return shown_json(cut)
 
 
 async def _stay(loading: WarmUp[Loaded]) -> None:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.gate.budgets import Spending
 from openai_responses_mcp.gate.calls import GuardedServer, ToolDescription
 from openai_responses_mcp.gate.definitions import (
@@ -23,7 +22,7 @@ from openai_responses_mcp.gate.definitions import (
     schema_error,
 )
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import canonical
+from openai_responses_mcp.gate.json_values import canonical, shown_json
 from openai_responses_mcp.gate.policy.fitting import claims_of
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason
 from openai_responses_mcp.gate.stores import CallStart, KnownTool, StartBook
@@ -191,7 +190,7 @@ class Definitions:
         except TimeoutError:
             failure = f"it did not list its tools within {LOOK_UP_SECONDS:g} s"
         except AnsweredWithError as exc:
-            failure = f"it does not list its tools ({revealed_json(json.dumps(str(exc)[:200], ensure_ascii=False))})"
+            failure = f"it does not list its tools ({shown_json(str(exc)[:200])})"
         except PeerGone:
             failure = "it has ended"
         else:

@@ -11,7 +11,6 @@ the reply, with `input_required`.
 """
 
 import json
-import unicodedata
 from typing import Literal
 
 from openai_responses_mcp.domain import jsonrpc
@@ -25,6 +24,7 @@ from openai_responses_mcp.domain.jsonrpc import (
     is_id,
 )
 from openai_responses_mcp.gate.json_values import JsonValue as JsonValue
+from openai_responses_mcp.gate.json_values import squeezed
 
 JsonObject = dict[str, JsonValue]
 Way = Literal["elicitation", "input_required", "desk"]
@@ -127,7 +127,7 @@ def _fault_in(message: Message) -> str:
     if "result" in message.content or "error" in message.content:
         return "a message is a request or a reply, not both"
     if message.method != CALL:
-        return "method looks like tools/call and is not" if _squeezed(message.method) == CALL else ""
+        return "method looks like tools/call and is not" if squeezed(message.method) == CALL else ""
     return "tools/call needs an id" if isinstance(message, Notification) else ""
 
 
@@ -136,14 +136,8 @@ def look_alike(given: JsonObject, known: frozenset[str]) -> str:
     strangers = [key for key in given if key not in known]
     if not strangers:
         return ""
-    squeezed = {_squeezed(name) for name in known}
-    return next((json.dumps(key) for key in strangers if _squeezed(key) in squeezed), "")
-
-
-def _squeezed(text: str) -> str:
-    """Without case, look-alike letters and invisible characters: some parsers stop at a NUL, some ignore case."""
-    plain = unicodedata.normalize("NFKC", text.partition("\0")[0]).casefold()
-    return "".join(letter for letter in plain if letter.isprintable() and letter != " ")
+    taken = {squeezed(name) for name in known}
+    return next((json.dumps(key) for key in strangers if squeezed(key) in taken), "")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

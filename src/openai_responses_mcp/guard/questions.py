@@ -4,7 +4,6 @@ Anything but a clear yes is a no. Some clients show only the first lines of a qu
 So the question is as short as possible, and names the command that shows all of it.
 """
 
-import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -12,12 +11,13 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import Literal, NamedTuple, cast, get_args
 
+from openai_responses_mcp.desk.words import on_one_line
 from openai_responses_mcp.domain.ports import Channel
-from openai_responses_mcp.domain.texts import Language, columns, revealed, revealed_json
+from openai_responses_mcp.domain.texts import Language, columns
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import LONGEST_TEXT
-from openai_responses_mcp.gate.json_values import digest, sealed
+from openai_responses_mcp.gate.json_values import digest, sealed, shown_json
 from openai_responses_mcp.gate.reasons import shown
 from openai_responses_mcp.guard.definitions import Defined
 from openai_responses_mcp.guard.gatekeeping import Judgement
@@ -142,29 +142,19 @@ def _message(request: HumanApprovalRequest, server_name: str, reads: bool, langu
     words, tool = _WORDS[language], request.tool_name.removeprefix(f"{server_name}/")
     why = shown(request.reasons, "needs_human", language, request.reason)
     lines = [
-        words["asked to read" if reads else "asked"].format(server=_quoted(server_name), tool=_quoted(tool)),
-        words["why"].format(reason=_on_one_line(why)),
+        words["asked to read" if reads else "asked"].format(server=shown_json(server_name), tool=shown_json(tool)),
+        words["why"].format(reason=on_one_line(why)),
     ]
     if request.definition_change:
-        lines += [words["changed"], *(f"  {_on_one_line(line)}" for line in request.definition_change.split("\n"))]
+        lines += [words["changed"], *(f"  {on_one_line(line)}" for line in request.definition_change.split("\n"))]
     command = f"openai-responses-mcp approvals show {short_id(request.approval_id)}"
     return "\n".join([*lines, words["arguments"].format(command=command), _written(request.arguments)])
 
 
 def _written(arguments: Mapping[str, JsonValue]) -> str:
     """On one line if that is short."""
-    line = revealed_json(json.dumps(dict(arguments), ensure_ascii=False))
-    if columns(line) <= _SHORT_COLUMNS:
-        return line
-    return revealed_json(json.dumps(dict(arguments), ensure_ascii=False, indent=2))
-
-
-def _quoted(name: str) -> str:
-    return revealed_json(json.dumps(name, ensure_ascii=False))
-
-
-def _on_one_line(text: str) -> str:
-    return revealed(text).replace("\n", "\\n")
+    line = shown_json(arguments)
+    return line if columns(line) <= _SHORT_COLUMNS else shown_json(arguments, indent=2)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -4,20 +4,19 @@ Texts for the page have no invisible characters, and are never markup. What the 
 anything unknown is refused as a whole.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal, cast, get_args
 
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain import jsonrpc
-from openai_responses_mcp.domain.texts import Language, revealed, revealed_json
+from openai_responses_mcp.domain.texts import Language, revealed
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanDecision, ResumeToken, StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingTerms
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.calls import GUARD_RUN
 from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError, require
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, shown_json
 from openai_responses_mcp.gate.reasons import reason_in_record, shown
 
 Decided = Literal["allowed", "refused", "asked", "observed"]
@@ -162,23 +161,22 @@ def request_view(record: ApprovalRecord, agent_name: str) -> View:
             "can_change_arguments": record.parameters is not None,
             "reading_tools": list(record.reading),
         }
-    ) | {"arguments": json_view(request.arguments), "parts": [_part(*one) for one in request.arguments.items()]}
+    ) | {
+        "arguments": shown_json(request.arguments, indent=2),
+        "parts": [_part(*one) for one in request.arguments.items()],
+    }
 
 
 def _part(name: str, value: JsonValue) -> View:
     """One argument: a long text with its line breaks, anything else as JSON."""
-    shown: View = {"name": _json_line(str(name))}
+    shown: View = {"name": shown_json(str(name))}
     if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
         return shown | {
             "text": revealed(value),
             "lines": value.count("\n") + (not value.endswith("\n")),
             "characters": len(value),
         }
-    return shown | {"json": revealed_json(json.dumps(value, ensure_ascii=False, indent=2))}
-
-
-def _json_line(value: JsonValue) -> str:
-    return revealed_json(json.dumps(value, ensure_ascii=False))
+    return shown | {"json": shown_json(value, indent=2)}
 
 
 def call_view(call: LoggedCall) -> View:
@@ -193,8 +191,8 @@ def call_view(call: LoggedCall) -> View:
         "by": call.by,
         "who": revealed(call.who),
         "outcome": call.outcome,
-        "beginning": _json_line(dict(call.first.arguments))[:_BEGINNING] if call.first.arguments else "",
-        "arguments": json_view(call.first.arguments) if call.first.arguments else "",
+        "beginning": shown_json(call.first.arguments)[:_BEGINNING] if call.first.arguments else "",
+        "arguments": shown_json(call.first.arguments, indent=2) if call.first.arguments else "",
         "records": [_record_view(log) for log in call.records],
     }
 
@@ -249,10 +247,6 @@ def standing_view(standing: StandingApproval) -> View:
 def error_view(error: AgentsError) -> View:
     says = {language: revealed(Words(language).of(error.message)) for language in get_args(Language)}
     return {"code": error.code, "message": says["en"], "says": says}
-
-
-def json_view(value: JsonObject) -> str:
-    return revealed_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _revealed(facts: JsonObject) -> View:

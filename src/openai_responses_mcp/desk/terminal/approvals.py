@@ -14,11 +14,11 @@ from openai_responses_mcp.desk.terminal.console import (
     call_shown,
     local,
     name_shown,
-    quoted,
     seconds_between,
     span,
 )
-from openai_responses_mcp.domain.texts import Sentence, revealed
+from openai_responses_mcp.desk.words import on_one_line
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import (
     ApprovalRecord,
     HumanDecision,
@@ -29,7 +29,7 @@ from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_
 from openai_responses_mcp.gate.calls import GUARD_RUN
 from openai_responses_mcp.gate.clock import present
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonValue
+from openai_responses_mcp.gate.json_values import JsonValue, shown_json
 from openai_responses_mcp.gate.reasons import holds
 
 _PREFIX = "apr_"
@@ -55,7 +55,7 @@ async def full_id(console: Console, written: str) -> str:
         if found
         else "No request begins with {written}; `approvals list` shows those that wait"
     )
-    raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", Sentence(text, written=quoted(written)))
+    raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", Sentence(text, written=shown_json(written)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -196,10 +196,6 @@ def _when(console: Console, record: ApprovalRecord) -> str:
     if until:
         return console.words("Asked at {moment} ({ago}), {left}.", moment=local(created, now), ago=ago, left=until)
     return console.words("Asked at {moment} ({ago}).", moment=local(created, now), ago=ago)
-
-
-def on_one_line(text: str) -> str:
-    return revealed(text).replace("\n", "\\n")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

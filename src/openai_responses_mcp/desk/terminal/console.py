@@ -19,7 +19,7 @@ from openai_responses_mcp.desk.page.desk import DeskParts
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.texts import language_of, revealed, revealed_json, visible
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, shown_json
 from openai_responses_mcp.gate.reasons import shown
 
 BAR = "│ "
@@ -71,14 +71,14 @@ class Paper:
         """Every argument behind a bar: as JSON, or as text with its line breaks where it is long."""
         lines = []
         for key, value in arguments.items():
-            name = quoted(str(key))
+            name = shown_json(str(key))
             if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
                 count = lines_in(value)
                 says = "1 line, {characters} characters" if count == 1 else "{lines} lines, {characters} characters"
                 size = words(says, lines=count, characters=len(value))
                 lines += [f"{BAR}{name}: {size}", *(BAR + line for line in self.narrower(len(BAR)).boxed(value))]
             else:
-                written = revealed_json(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
+                written = shown_json(value, indent=2).split("\n")
                 for line in (f"{name}: {written[0]}", *written[1:]):
                     lines += self.wrapped(line, BAR)
         return lines
@@ -114,18 +114,14 @@ def lines_in(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n"))
 
 
-def quoted(text: str) -> str:
-    return revealed_json(json.dumps(text, ensure_ascii=False))
-
-
 def name_shown(name: str) -> str:
     """A name, quoted if it could be mistaken for something else."""
-    return name if name.isprintable() and revealed(name) == name and " " not in name else quoted(name)
+    return name if name.isprintable() and revealed(name) == name and " " not in name else shown_json(name)
 
 
 def beginning(arguments: JsonObject) -> str:
     """The arguments on one line, for a list; the caller cuts it."""
-    return revealed_json(json.dumps(dict(arguments), ensure_ascii=False)) if arguments else ""
+    return shown_json(arguments) if arguments else ""
 
 
 _TARGETS = ("path", "file_path", "filename", "file", "destination", "uri", "url")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from openai_responses_mcp.desk.page.messages import LoggedCall, calls_in, reason_of, step_of
-from openai_responses_mcp.desk.terminal.approvals import listed, on_one_line, waiting_records
+from openai_responses_mcp.desk.terminal.approvals import listed, waiting_records
 from openai_responses_mcp.desk.terminal.console import GAP, PROGRAM, Console, beginning, local, name_shown
-from openai_responses_mcp.desk.words import Words
+from openai_responses_mcp.desk.words import Words, on_one_line
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.audit.verifying import unfinished

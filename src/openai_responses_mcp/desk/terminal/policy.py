@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from openai_responses_mcp.desk.opening import open_rules
-from openai_responses_mcp.desk.terminal.approvals import on_one_line
 from openai_responses_mcp.desk.terminal.console import PROGRAM, Paper, Writer, complain, local, words_here
 from openai_responses_mcp.desk.terminal.parsing import CommandParser
+from openai_responses_mcp.desk.words import on_one_line
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries

@@ -6,10 +6,9 @@ tool's schema declares and those that a rule looks at. A map without known names
 """
 
 import json
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, squeezed
 from openai_responses_mcp.gate.schema.documents import REFERENCES, Document
 
 # Keywords that hold further schemas for the same value.
@@ -62,12 +61,6 @@ def _problem(given: JsonObject, known: set[str]) -> str | None:
                 return f"{json.dumps(name)} could be taken for {json.dumps(other)}"
             meant[squeezed(name)] = name
     return None
-
-
-def squeezed(text: str) -> str:
-    """Without case, look-alike letters and invisible characters: some parsers stop at a NUL, some ignore case."""
-    plain = unicodedata.normalize("NFKC", text.partition("\0")[0]).casefold()
-    return "".join(letter for letter in plain if letter.isprintable() and letter != " ")
 
 
 def _below(step: str, pointers: _Pointers) -> _Pointers:
