@@ -5,7 +5,6 @@ profile and by what the other voices said then. Where a rule looks at a masked a
 and when they differ the outcome is unknown.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast, get_args
@@ -19,8 +18,8 @@ from openai_responses_mcp.gate.policy.rules import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling, ruling_by
 from openai_responses_mcp.gate.reasons import OF_POLICY, Decision, Reason, in_old_words
 from openai_responses_mcp.gate.safety_gate import STRICTNESS, decide
+from openai_responses_mcp.gate.secrets.masking import LABEL
 
-_LABEL = re.compile(r"‹[^‹›]*›")
 _OFFER = "hosted:"
 
 
@@ -115,7 +114,7 @@ def _decided(log: ExecutionLog, tool: ToolDescription, profile: PolicyProfile, r
 
 def is_masked(value: JsonValue) -> bool:
     if isinstance(value, str):
-        return MASK in value or _LABEL.search(value) is not None
+        return MASK in value or LABEL.search(value) is not None
     if isinstance(value, Mapping):
         return any(map(is_masked, (*value.keys(), *value.values())))
     return isinstance(value, list | tuple) and any(map(is_masked, value))

@@ -7,7 +7,7 @@ labels, and a result that is too long by an error. Every other reply passes as i
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Reply, Request
@@ -124,9 +124,8 @@ class _Hiding:
         args = object_in(request.params.get("arguments"))
         in_output = secret_fields(object_in(definition.get("outputSchema")), output)
         in_args = secret_fields(object_in(definition.get("inputSchema")), args)
-        texts = [*_texts_at(output, in_output), *_texts_at(args, in_args)]
-        self._known = {text: name for text, name in texts if len(text) >= SHORTEST_SECRET}
-        self._fields: dict[Path, str] = {("structuredContent", *path): name for path, name in in_output.items()}
+        self._known = {one.text: one.name for one in (*in_output, *in_args) if len(one.text) >= SHORTEST_SECRET}
+        self._fields: dict[Path, str] = {("structuredContent", *one.path): one.name for one in in_output}
 
     def value(self, value: JsonValue, path: Path = ()) -> JsonValue:
         if isinstance(value, str):
@@ -178,14 +177,6 @@ def _size_of(reply: Reply) -> int:
     content = reply.result if reply.error is None else reply.error
     written = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return len(written.encode("utf-8", "surrogatepass"))
-
-
-def _texts_at(value: JsonObject, fields: Mapping[Path, str]) -> Iterator[tuple[str, str]]:
-    for path, name in fields.items():
-        found: JsonValue = value
-        for step in path:
-            found = found[step] if isinstance(found, list) and isinstance(step, int) else object_in(found)[str(step)]
-        yield str(found), name
 
 
 def _with_result(reply: Reply, result: JsonValue) -> Reply:

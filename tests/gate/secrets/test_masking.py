@@ -173,18 +173,22 @@ def test_a_name_of_something_else() -> None:
 TEXT = {"type": "string"}
 
 
+def fields(schema: dict[str, Any], args: dict[str, Any]) -> dict[Any, str]:
+    return {one.path: one.name for one in secret_fields(schema, args)}
+
+
 def test_only_texts_that_the_schema_names_are_secret_fields() -> None:
     args = {"password": "a b; c", "token": 5, "secret": ["x"], "credentials": {"a": "b"}, "api_key": "", "user": "me"}
     known = schema(password=TEXT, token=TEXT, secret=TEXT, credentials=TEXT, api_key=TEXT, user=TEXT)
-    assert secret_fields(known, args) == {("password",): "password"}
+    assert fields(known, args) == {("password",): "password"}
 
 
 def test_a_key_that_the_model_made_up_is_no_field() -> None:
     args = {"body": {"password": "rm -rf /", "token": "x"}, "token": "y", "inner": {"token": "z"}}
-    assert secret_fields(schema(body={"type": "object"}, password=TEXT), args) == {}
-    assert secret_fields({}, args) == {}
-    assert secret_fields({"anyOf": [schema(body=TEXT)]}, args) == {}
-    assert secret_fields(schema(inner=schema(token=TEXT)), args) == {("inner", "token"): "token"}
+    assert fields(schema(body={"type": "object"}, password=TEXT), args) == {}
+    assert fields({}, args) == {}
+    assert fields({"anyOf": [schema(body=TEXT)]}, args) == {}
+    assert fields(schema(inner=schema(token=TEXT)), args) == {("inner", "token"): "token"}
 
 
 def test_fields_are_found_wherever_the_schema_has_them() -> None:
@@ -214,7 +218,7 @@ def test_fields_are_found_wherever_the_schema_has_them() -> None:
         "odd": {"secret": "7"},
         "anchored": {"token": "8"},
     }
-    assert secret_fields(known, args) == {
+    assert fields(known, args) == {
         ("login", "password"): "password",
         ("many", 1, "password"): "password",
         ("pair", 1, "Authorization"): "Authorization",
@@ -233,20 +237,20 @@ def test_a_schema_that_goes_in_circles_or_makes_no_sense_names_what_it_names() -
     ]
     for part in cases:
         args = {"a": {"a": {"token": "y"}, "list": [{"token": "z"}]}, "token": "x"}
-        assert secret_fields(schema(a=part, token=TEXT), args)["token",] == "token"
+        assert fields(schema(a=part, token=TEXT), args)["token",] == "token"
 
 
 def test_a_schema_with_very_many_ways_through_it_is_read_once() -> None:
     known: dict[str, Any] = schema(token=TEXT)
     for _ in range(60):
         known = {"anyOf": [known] * 3, **schema(token=TEXT)}
-    assert secret_fields(known, {"token": "x"}) == {("token",): "token"}
+    assert fields(known, {"token": "x"}) == {("token",): "token"}
 
 
 def test_many_values_of_one_kind_are_looked_at_once() -> None:
     row = {"anyOf": [schema(**{f"field{number}": TEXT}) for number in range(500)] + [schema(token=TEXT)]}
     rows = [{"token": "x", "other": [1]} for _ in range(2_000)]
-    found = secret_fields(schema(rows={"items": row}), {"rows": rows})
+    found = fields(schema(rows={"items": row}), {"rows": rows})
     assert found == {("rows", number, "token"): "token" for number in range(2_000)}
 
 
@@ -256,23 +260,23 @@ def test_a_schema_made_to_take_forever_is_refused() -> None:
     args: dict[str, Any] = {f"p{number}": {} for number in range(2_000)} | {"token": "hunter2-and-more"}
     too_complex = "^AGENTS-E-AGENT-CAPABILITY-RESOLVE: .* too complex to find which of its fields hold secrets$"
     with pytest.raises(AgentsError, match=too_complex):
-        secret_fields(known, args)
+        fields(known, args)
     many = {f"p{number}": TEXT for number in range(2_000)}
     with pytest.raises(AgentsError, match=too_complex):
-        secret_fields({"anyOf": [schema(**many) for _ in range(60)]}, {"token": "x"})
+        fields({"anyOf": [schema(**many) for _ in range(60)]}, {"token": "x"})
 
 
 @pytest.mark.parametrize("args", [{"text": "hi"}, {"list": [1, {"text": "hi"}]}, {7: "hi"}])
 def test_a_schema_is_not_read_for_arguments_without_such_a_name(args: Any) -> None:
     unreadable: Any = {"properties": {"text": {"$ref": 7}}, "allOf": 7}
-    assert (secret_fields(unreadable, args), secret_texts(unreadable, args)) == ({}, [])
+    assert (fields(unreadable, args), secret_texts(unreadable, args)) == ({}, [])
 
 
 def test_a_name_is_found_however_deep_it_stands() -> None:
     inner = schema(password={"type": "string"})
     known = schema(list={"type": "array", "items": schema(deeper=inner)}, login=inner)
     args = {"login": {"password": "a"}, "list": [{"deeper": {"password": "hunter2"}}], "token": "c"}
-    assert secret_fields(known, args) == {
+    assert fields(known, args) == {
         ("login", "password"): "password",
         ("list", 0, "deeper", "password"): "password",
     }

@@ -5,7 +5,6 @@ again when the run resumes. Changed arguments are stored until then, so they mus
 """
 
 import json
-import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,17 +13,15 @@ from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStatus
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, differences, digest, sealed
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, differences, digest, sealed, texts_in
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
-from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.secrets.masking import LABEL, Masking
 
 LONGEST_ARGUMENTS = 1_000_000
 DEFAULT_LIFETIME_SECONDS = 900
 LONGEST_LIFETIME_SECONDS = 10 * 365 * 24 * 3600
 _LIFETIME_VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
 _MOST_DIGITS = 12
-
-_LABEL = re.compile(r"‹[^‹›]*›")
 
 
 async def checked_changes(
@@ -38,8 +35,8 @@ async def checked_changes(
         raise _invalid(
             Sentence("The arguments of this call cannot be changed: its tool has no schema to check them against")
         )
-    labels = {label for text in _texts(shown) for label in _LABEL.findall(text)}
-    kept = {(place, text) for place, text in _places(shown)}
+    labels = {label for text in texts_in(shown) for label in LABEL.findall(text)}
+    kept = set(_places(shown))
     for place, text in _places(given):
         if (place, text) not in kept and any(label in text for label in labels):
             raise _invalid(
@@ -49,7 +46,7 @@ async def checked_changes(
             )
     if masking.shown(given, record.parameters) != given:
         raise _invalid(Sentence("New arguments are stored until the run resumes, so they must not contain a secret"))
-    if not any(_LABEL.search(text) for text in _texts(given)):
+    if not any(LABEL.search(text) for text in texts_in(given)):
         # The schema is meant for the secret, not for its label. It is checked once the secret is back.
         problem = (await schemas.check(given, record.parameters)).problem
         if problem is not None:
@@ -83,10 +80,6 @@ def _places(value: JsonValue, place: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
             yield from _places(inner, f"{place}[{number}]")
-
-
-def _texts(value: JsonValue) -> Iterator[str]:
-    return (text for _, text in _places(value))
 
 
 def _invalid(message: str) -> AgentsError:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from openai_responses_mcp.domain.masking import (
     SHORTEST_SECRET,
@@ -36,7 +37,8 @@ _SECRET_NAME = re.compile(
 )
 _JAPANESE_NAMES = ("パスワード", "暗証番号", "秘密鍵", "トークン")
 
-_LABEL = re.compile(r"‹[^‹›]{1,300}›")
+LABEL = re.compile(r"‹[^‹›]*›")
+_LIKELY_LABEL = re.compile(r"‹[^‹›]{1,300}›")
 _SURE_LABEL = re.compile(r"‹(?:.*, [1-9][0-9]* characters?|[A-Z][A-Z0-9_]+|password in .*)›", re.DOTALL)
 _COMMAND = re.compile(r"\s|`|\$\(")
 
@@ -59,15 +61,15 @@ class Masking:
 
     def shown(self, args: JsonObject, schema: JsonObject) -> dict[str, JsonValue]:
         """The arguments of a call. `schema` is the tool's own, and says which of its fields hold a secret."""
-        fields = secret_fields(schema, args)
-        return _mapped_object(args, self.shown_text, lambda path, text: fields.get(path, ""))
+        names = {field.path: field.name for field in secret_fields(schema, args)}
+        return _mapped_object(args, self.shown_text, lambda path, text: names.get(path, ""))
 
     def label_in(self, args: JsonObject) -> str | None:
         """The first label in the arguments that stands, or may stand, in the place of a secret."""
         for text in texts_in(args):
-            for match in _LABEL.finditer(text):
-                if _SURE_LABEL.fullmatch(match[0]) or match[0] in self.finder.labels:
-                    return match[0]
+            for label in _LIKELY_LABEL.findall(text):
+                if label in self.finder.labels or _SURE_LABEL.fullmatch(label):
+                    return str(label)
         return None
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -166,22 +168,22 @@ def is_secret_name(name: str) -> bool:
     return bool(_SECRET_NAME.search(words)) or name.endswith(_JAPANESE_NAMES)
 
 
-def secret_fields(schema: JsonObject, args: JsonObject) -> dict[Path, str]:
-    """The names of the fields with a secret in them, by where they stand in the arguments.
+class SecretField(NamedTuple):
+    """Where it stands in the arguments, its name, and the secret."""
 
-    Raises `AGENTS-E-AGENT-CAPABILITY-RESOLVE` for a schema that was made to take forever.
-    """
-    return {path: name for path, name, _ in _found(schema, args)}
+    path: Path
+    name: str
+    text: str
+
+
+def secret_fields(schema: JsonObject, args: JsonObject) -> list[SecretField]:
+    """Raises `AGENTS-E-AGENT-CAPABILITY-RESOLVE` for a schema that was made to take forever."""
+    # Most calls have no such name in them, and reading a schema takes much longer than looking for one.
+    return list(_fields_in(args, _Place([schema], _Reading(schema)), ())) if _names_a_secret(args) else []
 
 
 def secret_texts(schema: JsonObject, args: JsonObject) -> list[str]:
-    """The texts in these fields."""
-    return [text for _, _, text in _found(schema, args)]
-
-
-def _found(schema: JsonObject, args: JsonObject) -> Iterable[tuple[Path, str, str]]:
-    # Most calls have no such name in them, and reading a schema takes much longer than looking for one.
-    return _fields_in(args, _Place([schema], _Reading(schema)), ()) if _names_a_secret(args) else ()
+    return [field.text for field in secret_fields(schema, args)]
 
 
 def _names_a_secret(value: JsonValue) -> bool:
@@ -190,13 +192,13 @@ def _names_a_secret(value: JsonValue) -> bool:
     return isinstance(value, list | tuple) and any(map(_names_a_secret, value))
 
 
-def _fields_in(value: JsonValue, place: "_Place", path: Path) -> Iterator[tuple[Path, str, str]]:
+def _fields_in(value: JsonValue, place: "_Place", path: Path) -> Iterator[SecretField]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(inner, str):
                 yield from _fields_in(inner, place.below(key), (*path, key))
             elif inner and place.names(key) and is_secret_name(key):
-                yield (*path, key), key, inner
+                yield SecretField((*path, key), key, inner)
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
             if not isinstance(inner, str):
