@@ -18,7 +18,7 @@ from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.definitions import annotations_of
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.argument_names import names_at
-from openai_responses_mcp.gate.policy.fitting import claims_of, place_of, policy_name, same_json
+from openai_responses_mcp.gate.policy.fitting import claims_of, is_glob, place_of, policy_name, same_json
 from openai_responses_mcp.gate.policy.reading import LONGEST_GLOB, policy_from
 from openai_responses_mcp.gate.policy.rules import Paths, Policy, PolicySource, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
@@ -30,7 +30,6 @@ FEW = 5
 _LONGEST_VALUE = 100
 _LONGEST_REASON = 500
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_MAGIC = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +225,8 @@ class _Suggesting:
             if folder.count("/") < 2 or f"{self._home}/".startswith(f"{folder}/"):
                 return None
             glob_of_all = f"{self._from_home(folder)}/{'*' if is_flat else '**'}"
-        magic = _MAGIC & set(glob_of_all.removesuffix("*").removesuffix("*"))
-        is_usable = not magic and len(glob_of_all) <= LONGEST_GLOB and _is_writable(glob_of_all)
+        is_one_folder = not is_glob(glob_of_all.removesuffix("*").removesuffix("*"))
+        is_usable = is_one_folder and len(glob_of_all) <= LONGEST_GLOB and _is_writable(glob_of_all)
         return glob_of_all if is_usable else None
 
     def _from_home(self, path: str) -> str:

@@ -4,14 +4,22 @@ Only certain problems are reported, and only those that a simple comparison of t
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.policy.argument_names import names_at
-from openai_responses_mcp.gate.policy.fitting import Fit, RuledCall, condition_fit, covers_tool, place_of, same_json
+from openai_responses_mcp.gate.policy.fitting import (
+    Fit,
+    RuledCall,
+    condition_fit,
+    covers_tool,
+    is_glob,
+    place_of,
+    same_json,
+)
+from openai_responses_mcp.gate.policy.reading import did_you_mean
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
     Claim,
@@ -125,7 +133,16 @@ def _takes_away(one: Rule, rule: Rule, paths: Paths, known: "KnownTools | None")
     else:
         calls = [RuledCall((name,), {}, claims) for name, claims in known.claims.items()] if known else []
         has_common_tools = any(covers_tool(one, call) and covers_tool(rule, call) for call in calls)
-    return has_common_tools and not any(_are_apart(when, other, paths) for when in one.when for other in rule.when)
+    # Apart, as far as a look at lists, folders and `not` shows.
+    are_apart = any(
+        _exclude(condition, opposite, paths)
+        for when in one.when
+        for other in rule.when
+        if when.steps == other.steps
+        for condition in when.conditions
+        for opposite in other.conditions
+    )
+    return has_common_tools and not are_apart
 
 
 def globs_overlap(one: str, other: str) -> bool:
@@ -151,13 +168,6 @@ def _over_stars(glob: str, place: int) -> Iterator[int]:
     while place < len(glob) and glob[place] == "*":
         place += 1
         yield place
-
-
-def _are_apart(one: When, other: When, paths: Paths) -> bool:
-    """Whether no value fits both, as far as a look at lists, folders and `not` shows."""
-    if one.steps != other.steps:
-        return False
-    return any(_exclude(a, b, paths) for a in one.conditions for b in other.conditions)
 
 
 def _exclude(one: Condition, other: Condition, paths: Paths) -> bool:
@@ -212,11 +222,11 @@ def unknown_names(policy: Policy, known: KnownTools) -> Iterator[tuple[Rule, str
 
 def _problem_with(glob: str, known: KnownTools) -> str:
     server, _, tool = glob.partition("/")
-    if _is_glob(server) or server in ("function", "skill", "mcp"):
+    if is_glob(server) or server in ("function", "skill", "mcp"):
         return ""
     if server in known.servers:
         tools = [name for name in known.names if name.startswith(f"{server}/")]
-        is_missing = not _is_glob(tool) and glob not in tools
+        is_missing = not is_glob(tool) and glob not in tools
         return f"no tool of {server} is known as {tool}{did_you_mean(glob, tools)}" if is_missing else ""
     if server in LAUNCHERS:
         now = ", ".join(sorted(known.servers - set(LAUNCHERS))) or "none is known yet"
@@ -230,13 +240,3 @@ def _unknown_argument(steps: tuple[str, ...], schema: JsonObject) -> str:
         if names and step not in names:
             return f"no argument is called {place_of(steps[: place + 1])}{did_you_mean(step, names)}"
     return ""
-
-
-def _is_glob(text: str) -> bool:
-    return any(letter in text for letter in "*?[")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    lowered = {one.lower(): one for one in sorted(known)}
-    near = get_close_matches(name.lower(), lowered)
-    return f" (did you mean {lowered[near[0]]}?)" if near else ""

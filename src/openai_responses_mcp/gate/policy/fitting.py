@@ -189,7 +189,9 @@ def place_of(steps: tuple[str, ...]) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 # Globs on paths. A glob is cut in two: a folder, which is looked up like any path, and the names below it.
 
-_MAGIC = frozenset("*?[")
+
+def is_glob(text: str) -> bool:
+    return not frozenset("*?[").isdisjoint(text)
 
 
 def glob_from(text: str) -> TextGlob | PathGlob:
@@ -201,7 +203,7 @@ def glob_from(text: str) -> TextGlob | PathGlob:
     if text.startswith("~") and text[1:2] not in ("", "/"):
         raise ValueError("begins with ~, which stands for your home folder and needs a / after it")
     names = [name for name in text.split("/") if name not in ("", ".")]
-    place = next((place for place, name in enumerate(names) if _MAGIC & set(name)), len(names))
+    place = next((place for place, name in enumerate(names) if is_glob(name)), len(names))
     rest = tuple(names[place:])
     if ".." in rest:
         raise ValueError("has .. after a wildcard; write where that leads to")

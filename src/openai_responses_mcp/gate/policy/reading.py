@@ -1,7 +1,7 @@
 """From the plain data of a policy file to a policy, strictly: every problem is reported with its key."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -275,7 +275,7 @@ class _Checker:
             return None
         for key in value:
             if key not in known:
-                self._problem((*path, key), f"is an unknown key{_nearest(key, known)}")
+                self._problem((*path, key), f"is an unknown key{did_you_mean(key, known)}")
         return {key: item for key, item in value.items() if key in known}
 
     def _choice(self, path: KeyPath, mapping: Mapping[str, object], names: tuple[Name, ...]) -> Name | None:
@@ -283,7 +283,7 @@ class _Checker:
             for name in names:
                 if name == value:
                     return name
-            raise ValueError(f"is {', '.join(names[:-1])} or {names[-1]}{_nearest(value, names)}")
+            raise ValueError(f"is {', '.join(names[:-1])} or {names[-1]}{did_you_mean(value, names)}")
 
         return self._given(path, mapping, chosen)
 
@@ -306,9 +306,10 @@ class _Checker:
             return None
 
 
-def _nearest(name: object, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name.lower(), known, n=1) if isinstance(name, str) else []
-    return f" (did you mean {near[0]}?)" if near else ""
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    lowered = {one.lower(): one for one in sorted(known)}
+    near = get_close_matches(name.lower(), lowered) if isinstance(name, str) else []
+    return f" (did you mean {lowered[near[0]]}?)" if near else ""
 
 
 def _version(value: object) -> None:
