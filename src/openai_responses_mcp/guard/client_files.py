@@ -8,10 +8,8 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +18,7 @@ from openai_responses_mcp.adapters.remote.wire import WrongAddress, remote_addre
 from openai_responses_mcp.commands.doctor.clients import Client
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
+from openai_responses_mcp.gate.sql.own_files import replace_private, written_beside
 
 # Keys of an entry with a URL that mean the same for one with a command, besides those that are rewritten.
 KEPT_KEYS = frozenset(
@@ -197,19 +196,10 @@ def read_file(file: str) -> bytes:
 
 def replace_file(file: str, content: bytes) -> None:
     """At once, with the mode that the file has; a link stays a link."""
-    target = os.path.realpath(file)
-    mode = os.stat(target).st_mode & 0o777
-    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".setup-")
-    try:
-        with os.fdopen(descriptor, "wb") as written:
-            written.write(content)
-            written.flush()
-            os.fsync(written.fileno())
-        os.chmod(name, mode)
-        os.replace(name, target)
-    finally:
-        with suppress(FileNotFoundError):  # It has become the file itself.
-            os.unlink(name)
+    target = Path(os.path.realpath(file))
+    with written_beside(target, content) as new:
+        os.chmod(new, target.stat().st_mode & 0o777)
+        os.replace(new, target)
 
 
 class Notes:
@@ -221,14 +211,7 @@ class Notes:
 
     def read(self) -> list[Guarded]:
         return [
-            Guarded(
-                one["file"],
-                tuple(one["keys"]),
-                tuple(one["before"]),
-                tuple(one["after"]),
-                one.get("text_before", ""),
-                one.get("text_after", ""),
-            )
+            Guarded(**{**one, **{name: tuple(one[name]) for name in ("keys", "before", "after")}})
             for one in self._content()["guarded"]
         ]
 
@@ -244,7 +227,8 @@ class Notes:
         backups = self._folder / _BACKUPS
         backups.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{_digest(plan.before)[:8]}-{os.path.basename(plan.file)}"
-        _write_private(backups / name, plan.before)
+        with written_beside(backups / name, plan.before) as new:
+            os.replace(new, backups / name)
         noted = [one for one in self.read() if (one.file, one.keys) not in {(g.file, g.keys) for g in plan.guarded}]
         originals = dict(self._content()["originals"])
         earlier = originals.get(_digest(plan.before))
@@ -259,7 +243,7 @@ class Notes:
 
     def _save(self, guarded: Sequence[Guarded], originals: Mapping[str, str]) -> None:
         content = {"guarded": [asdict(one) for one in guarded], "originals": originals}
-        _write_private(self._file, json.dumps(content, indent=1).encode())
+        replace_private(self._file, json.dumps(content, indent=1))
 
     def _content(self) -> OwnJson:
         try:
@@ -271,10 +255,3 @@ class Notes:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".setup-")
-    with os.fdopen(descriptor, "wb") as written:
-        written.write(content)
-    os.replace(name, path)
