@@ -149,7 +149,9 @@ def archive_verification(
     """
     first, last = records[0], records[-1]
     finding = first_break(records, after=LogPlace(first.sequence - 1, first.previous_hash))
-    named = _named(first.sequence, logs) if log_is_intact else None
+    newest = newest_archive(logs) if log_is_intact else None
+    rows = _rows(newest.arguments.get("archives")) if newest else []
+    named = next((row for row in rows if row[:1] == [first.sequence]), None)
     if named == [first.sequence, last.sequence, fingerprint(records)]:
         finding = None
     elif named is not None and finding is None:
@@ -161,12 +163,6 @@ def archive_verification(
         finding = LogFinding(first.sequence, changed)
     uncovered = "" if named is not None else NOT_NAMED if log_is_intact else LOG_NOT_INTACT
     return LogVerification.of([finding] if finding else [], len(records), uncovered)
-
-
-def _named(first: int, logs: Sequence[ExecutionLog]) -> list[JsonValue] | None:
-    newest = newest_archive(logs)
-    rows = _rows(newest.arguments.get("archives")) if newest else []
-    return next((row for row in rows if row[:1] == [first]), None)
 
 
 def _rows(value: JsonValue) -> list[list[JsonValue]]:

@@ -26,8 +26,6 @@ from openai_responses_mcp.gate.audit.records import (
     AuditHead,
     ExecutionLog,
     ExecutionLogStore,
-    Head,
-    LogFinding,
     LogVerification,
     fingerprint,
     misfit_of_log,
@@ -339,20 +337,19 @@ class AuditLog:
         return archive_verification(records, logs, found.is_intact)
 
     async def _look(self) -> tuple[list[ExecutionLog], LogVerification]:
-        if self._head is None:
+        """The log, verified. While others write, log and head are read again until they belong together."""
+        head = self._head
+        if head is None:
             logs = await self.query()
             return logs, verification(logs, None, NO_HEAD)
-        logs, finding, known = await self._read_with(self._head)
-        return logs, verification(logs, finding, "", known)
-
-    async def _read_with(self, head: AuditHead) -> tuple[list[ExecutionLog], LogFinding | None, Head | None]:
-        """The log and what its head says about it. While others write, the two are read again until they belong together."""
         for _ in range(_MOST_LOOKS):
             known, logs = head.read(), await self.query()
-            if head.read() == known:
-                return logs, misfit_of_log(known, logs, is_sole_writer=head.is_sole_writer), known
-        # The log has grown since the head was read. It must still contain what the head says.
-        return logs, misfit_of_log(known, logs, is_sole_writer=False), known
+            is_quiet = head.read() == known
+            if is_quiet:
+                break
+        # If the log has grown since the head was read, it must still contain what the head says.
+        finding = misfit_of_log(known, logs, is_sole_writer=is_quiet and head.is_sole_writer)
+        return logs, verification(logs, finding, "", known)
 
 
 def _shown_id(call_id: str, masked: str) -> str:

@@ -22,7 +22,7 @@ from openai_responses_mcp.gate.audit.records import (
     first_break,
     hash_of,
 )
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.reasons import in_old_words
 
 _Call = tuple[str, str]
@@ -33,31 +33,13 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 def contradictions(logs: Sequence[ExecutionLog], before: Sequence[ExecutionLog] = ()) -> Iterator[LogFinding]:
     """`before` are the records that the log may refer to although they were moved out of it."""
-    known = {id(log) for log in before}
-    for log, finding in _story([*before, *logs]):
-        if id(log) not in known:
-            yield finding
-
-
-def open_before(archive: ExecutionLog | None) -> list[ExecutionLog]:
-    """The records of unfinished calls and standing approvals that the record of an archive keeps."""
-    rows = archive.arguments.get("open") if archive else None
-    return [_carried(row) for row in rows if isinstance(row, list) and len(row) == 4] if isinstance(rows, list) else []
-
-
-def _carried(row: list[JsonValue]) -> ExecutionLog:
-    run_id, call_id, event, decision = map(str, row)
-    return ExecutionLog(run_id, call_id, event, decision, timestamp="")
-
-
-def _story(logs: Sequence[ExecutionLog]) -> Iterator[tuple[ExecutionLog, LogFinding]]:
     decisions: dict[_Call, str] = {}
     asked: dict[_Call, int] = {}
     approvals: dict[_Call, tuple[int, str]] = {}
     started: set[_Call] = set()
     made: set[str] = set()
-    for log in logs:
-        call = (log.run_id, log.tool_call_id)
+    for place, log in enumerate([*before, *logs]):
+        call, problem = (log.run_id, log.tool_call_id), None
         # A request that was opened again has its number behind the name of the event, and so has the answer to it.
         event, _, number = log.event.partition(":")
         attempt = int(number) if _NUMBER.fullmatch(number) else 1
@@ -71,14 +53,26 @@ def _story(logs: Sequence[ExecutionLog]) -> Iterator[tuple[ExecutionLog, LogFind
             started.add(call)
             answer = approvals.get(call)
             approval = answer[1] if answer and answer[0] >= asked.get(call, 1) else None
-            if against := _reason_against(decisions.get(call), approval):
-                yield log, _finding(log, against)
+            problem = _reason_against(decisions.get(call), approval)
         elif event == "standing_made":
             made.add(log.tool_call_id)
         elif event == "standing_used" and not _standing_ids(log) & made:
-            yield log, _finding(log, Sentence("used a standing approval that is not in the log"))
+            problem = Sentence("used a standing approval that is not in the log")
         elif event == "outcome" and call not in started:
-            yield log, _finding(log, Sentence("has an outcome, and never started"))
+            problem = Sentence("has an outcome, and never started")
+        if problem and place >= len(before):
+            tool = f"{log.tool_kind} {log.tool_name}".strip()
+            facts = {"call": log.tool_call_id, "run": log.run_id, "tool": tool, "what": problem}
+            yield LogFinding(log.sequence, Sentence("call {call} of {run} ({tool}) {what}", **facts))
+
+
+def open_before(archive: ExecutionLog | None) -> list[ExecutionLog]:
+    """The records of unfinished calls and standing approvals that the record of an archive keeps."""
+    rows = archive.arguments.get("open") if archive else None
+    carried = [row for row in rows if isinstance(row, list) and len(row) == 4] if isinstance(rows, list) else []
+    return [
+        ExecutionLog(str(run), str(call), str(event), str(said), timestamp="") for run, call, event, said in carried
+    ]
 
 
 def _standing_ids(log: ExecutionLog) -> set[object]:
@@ -103,20 +97,6 @@ def _reason_against(decision: str | None, approval: str | None) -> Sentence | No
     return None
 
 
-def _finding(log: ExecutionLog, what: Sentence) -> LogFinding:
-    tool = f"{log.tool_kind} {log.tool_name}".strip()
-    return LogFinding(
-        log.sequence,
-        Sentence(
-            "call {call} of {run} ({tool}) {what}",
-            call=log.tool_call_id,
-            run=log.run_id,
-            tool=tool,
-            what=what,
-        ),
-    )
-
-
 def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
     """Calls that started and of which no outcome is recorded: running at this moment, or cut off by a crash."""
     over = {(log.run_id, log.tool_call_id) for log in logs if log.event == "outcome"}
@@ -127,11 +107,13 @@ def verification(
     logs: Sequence[ExecutionLog], head_finding: LogFinding | None, uncovered: str, head: Head | None = None
 ) -> LogVerification:
     stated = statements(logs, head)
-    archive = newest_archive(stated)
-    findings = [*_findings_after(stated[-1] if stated else None, logs, archived_through(archive) if archive else None)]
+    last, archive = stated[-1] if stated else None, newest_archive(stated)
+    findings = [*_findings_after(last, logs, archived_through(archive) if archive else None)]
     findings += [head_finding] if head_finding else []
     findings += map(_stated_elsewhere, _written(logs)[len(stated) :])
-    findings += _contradictions(logs, stated, archive)
+    count = accepted_count(last)
+    accepted_to = logs[count - 1].sequence if 0 < count <= len(logs) else 0
+    findings += [one for one in contradictions(logs, open_before(archive)) if one.sequence > accepted_to]
     accepted = tuple(
         Sentence(
             "{finding}; accepted in record {number}: {comment}",
@@ -205,11 +187,3 @@ def accepted_count(statement: ExecutionLog | None) -> int:
     """How many records from the beginning of the log are accepted as they were when this was written."""
     count = statement.arguments.get("records") if statement else 0
     return count if isinstance(count, int) else 0
-
-
-def _contradictions(
-    logs: Sequence[ExecutionLog], stated: Sequence[ExecutionLog], archive: ExecutionLog | None
-) -> list[LogFinding]:
-    count = accepted_count(stated[-1] if stated else None)
-    last = logs[count - 1].sequence if 0 < count <= len(logs) else 0
-    return [finding for finding in contradictions(logs, open_before(archive)) if finding.sequence > last]
