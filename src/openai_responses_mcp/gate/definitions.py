@@ -67,6 +67,7 @@ def _masking(environ: tuple[tuple[str, str], ...]) -> Masking:
 
 
 def is_same(pin: str, other: str) -> bool:
+    """By the hash alone, which is all that earlier versions stored."""
     return pin.partition(" ")[0] == other.partition(" ")[0]
 
 

@@ -70,7 +70,9 @@ def decide(
     own_risk = ruling.risk if ruling and ruling.risk else tool.own_risk
     risk = max(own_risk, verdict.risk_level) if verdict else own_risk
     # A judge that allows without a word has nothing to record.
-    voices = [_of_judge(verdict)] if verdict and (verdict.reason or verdict.decision != "allow") else []
+    voices: list[Reason] = []
+    if verdict and (verdict.reason or verdict.decision != "allow"):
+        voices.append(Reason("judge", verdict.decision, {"risk": verdict.risk_level, "text": verdict.reason}))
     if not is_in_scope(tool, profile):
         voices.append(Reason("scope", "deny", {"tool": tool.scope_name, "profile": profile.name}))
     answerable = [_of_rule(ruling, ruling.decide) if ruling and ruling.decide else _of_profile(risk, profile, ruling)]
@@ -82,15 +84,8 @@ def decide(
         voices.append(Reason("caller", "needs_human"))
     voices += over_budget
     strictest = max((voice.says for voice in voices), key=STRICTNESS.__getitem__)
-    return GateDecision.because(strictest, risk, *_once(voices))
-
-
-def _once(voices: Sequence[Reason]) -> list[Reason]:
-    return [voice for place, voice in enumerate(voices) if voice not in voices[:place]]
-
-
-def _of_judge(verdict: GateDecision) -> Reason:
-    return Reason("judge", verdict.decision, {"risk": verdict.risk_level, "text": verdict.reason})
+    once = [voice for place, voice in enumerate(voices) if voice not in voices[:place]]
+    return GateDecision.because(strictest, risk, *once)
 
 
 def _of_rule(ruling: Ruling, choice: RuleDecision) -> Reason:
@@ -272,10 +267,8 @@ class SafetyGate:
             over_budget=context.over_budget,
         )
         decision = decided()
-        if decision.decision != "needs_human" or decided(standing=_ANY_STANDING).decision != "allow":
-            return decision
-        # Every question is one that a standing approval may answer.
-        if self._standing is None:
+        is_answerable = decision.decision == "needs_human" and decided(standing=_ANY_STANDING).decision == "allow"
+        if self._standing is None or not is_answerable:
             return decision
         call = PlannedCall(request.tool_call_id, tool, args)
         found = await self._standing.find(call, request.run_id, attempt=request.attempt)

@@ -15,7 +15,7 @@ from openai_responses_mcp.gate.audit.records import AuditHead, ExecutionLog, Exe
 from openai_responses_mcp.gate.budgets import BudgetStore, Spending
 from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.clock import Clock, PresenceStore
-from openai_responses_mcp.gate.definitions import DefinitionPins
+from openai_responses_mcp.gate.definitions import DefinitionPins, is_same
 from openai_responses_mcp.gate.policy.rules import PolicyStore
 
 RunStatus = Literal["running", "paused", "resuming", "done", "denied", "failed"]
@@ -91,9 +91,7 @@ class StartBook(Protocol):
 
 
 def is_free_to_start(pinned: str | None, start: CallStart) -> bool:
-    """Pins are compared by their hash, which stands before the definition. Earlier versions stored the hash alone."""
-    pinned_hash, *allowed = (pin and pin.partition(" ")[0] for pin in (pinned, start.pin, start.seen_pin))
-    return pinned is None or pinned_hash in allowed
+    return pinned is None or any(pin is not None and is_same(pinned, pin) for pin in (start.pin, start.seen_pin))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

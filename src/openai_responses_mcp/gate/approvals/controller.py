@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import get_args
 
@@ -101,7 +100,7 @@ class ApprovalController:
         self._audit = audit
         self._clock = clock
         self._masking = masking
-        self._ttl = timedelta(seconds=token_ttl_seconds)
+        self._ttl_seconds = token_ttl_seconds
         self._on_requested = on_requested
         self._schemas = schemas or SchemaChecker()
         self._presence = presence
@@ -279,7 +278,7 @@ class ApprovalController:
         require(arguments is None or not is_gone, code, message)
         changed = None if arguments is None else await checked_changes(record, arguments, self._masking, self._schemas)
         token, now, status = secrets.token_urlsafe(32), await self._now(), _STATUS[decision]
-        expires_at = timestamp(datetime.fromisoformat(now) + self._ttl)
+        expires_at = later(now, self._ttl_seconds)
         decided = replace(record.request, tell_model=tell_model, changed_arguments=changed)
         choice = ApprovalChoice(
             approval_id=approval_id,

@@ -16,7 +16,6 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
@@ -30,7 +29,7 @@ from openai_responses_mcp.gate.approvals.models import (
 )
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescription, arguments_hash
-from openai_responses_mcp.gate.clock import Clock, timestamp
+from openai_responses_mcp.gate.clock import Clock, later, timestamp
 from openai_responses_mcp.gate.errors import (
     LONGEST_ID,
     LONGEST_TEXT,
@@ -109,7 +108,6 @@ class StandingApprovals:
         """
         StandingTerms(for_seconds, session_id is not None, always, same_arguments)
         now = await self._now()
-        until = None if for_seconds is None else timestamp(datetime.fromisoformat(now) + timedelta(seconds=for_seconds))
         made = StandingApproval(
             standing_id=f"sta_{uuid.uuid4().hex}",
             tool_kind=record.request.tool_kind,
@@ -118,7 +116,7 @@ class StandingApprovals:
             origin=record.origin,
             arguments_hash=record.arguments_hash if same_arguments else None,
             session_id=session_id,
-            expires_at=until,
+            expires_at=None if for_seconds is None else later(now, for_seconds),
             created_at=now,
             made_from=record.request.approval_id,
             made_in=record.request.run_id,
@@ -147,7 +145,20 @@ class StandingApprovals:
             elif found is None and one.arguments_hash in (None, arguments_hash(call.args)):
                 found = one
         if found is not None:
-            self._audit.note(self._use(found, call, session_id, attempt))
+            use = AuditEntry(
+                run_id=session_id,
+                tool_call_id=call.call_id,
+                event="standing_used" if attempt == 1 else f"standing_used:{attempt}",
+                decision="allow",
+                tool_name=call.tool.name,
+                tool_kind=call.tool.kind,
+                reason=_in_words(found),
+                reasons=(found.reason,),
+                arguments=self._masking.shown(call.args, call.tool.parameters),
+                comment=found.comment,
+                who=self._caller,
+            )
+            self._audit.note(use)
         return found
 
     async def end_others(self, tool: ToolDescription, session_id: str) -> None:
@@ -207,21 +218,6 @@ class StandingApprovals:
 
     async def _now(self) -> str:
         return await self._moments.latest_moment(timestamp(self._clock.now()))
-
-    def _use(self, standing: StandingApproval, call: PlannedCall, session_id: str, attempt: int) -> AuditEntry:
-        return AuditEntry(
-            run_id=session_id,
-            tool_call_id=call.call_id,
-            event="standing_used" if attempt == 1 else f"standing_used:{attempt}",
-            decision="allow",
-            tool_name=call.tool.name,
-            tool_kind=call.tool.kind,
-            reason=_in_words(standing),
-            reasons=(standing.reason,),
-            arguments=self._masking.shown(call.args, call.tool.parameters),
-            comment=standing.comment,
-            who=self._caller,
-        )
 
 
 async def approve_from_now_on(

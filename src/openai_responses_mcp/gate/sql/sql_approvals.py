@@ -47,7 +47,8 @@ class SqlApprovalStore(ApprovalStore):
 
     async def latest_moment(self, now: str) -> str:
         latest = await self._database.work(_latest, is_writing=False)
-        if _is_a_second_later(now, latest):
+        # To the second, so that many processes do not all write the same one.
+        if not latest or datetime.fromisoformat(now) - datetime.fromisoformat(latest) >= timedelta(seconds=1):
             return await self._database.work(lambda connection: _see(connection, now))
         return max(latest, now)
 
@@ -196,11 +197,6 @@ class SqlDecisionBook(DecisionBook):
 
 def _latest(connection: Connection) -> str:
     return str(connection.execute(select(clock.c.latest)).scalar_one())
-
-
-def _is_a_second_later(now: str, latest: str) -> bool:
-    """So that many processes do not all write the same second."""
-    return not latest or datetime.fromisoformat(now) - datetime.fromisoformat(latest) >= timedelta(seconds=1)
 
 
 def _see(connection: Connection, moment: str) -> str:

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -112,11 +112,9 @@ class SqlDatabase:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    async def rows(
-        self, query: Executable, values: Mapping[str, object] | None = None, *, is_writing: bool = False
-    ) -> Sequence[Row[Any]]:
+    async def rows(self, query: Executable, *, is_writing: bool = False) -> Sequence[Row[Any]]:
         """All rows. With `is_writing`, waiting jobs run first."""
-        return await self.work(lambda connection: connection.execute(query, values).all(), is_writing=is_writing)
+        return await self.work(lambda connection: connection.execute(query).all(), is_writing=is_writing)
 
     async def change(self, statement: Executable, values: Mapping[str, object] | None = None) -> int:
         """Run one statement. Returns how many rows it changed."""
@@ -166,11 +164,8 @@ class SqlDatabase:
         with self._turn:
             self._engine.dispose()
 
-    @contextmanager
-    def _transaction(self, is_writing: bool) -> Iterator[Connection]:
-        engine = self._writing if is_writing else self._engine
-        with engine.connect() as connection, connection.begin():
-            yield connection
+    def _transaction(self, is_writing: bool) -> AbstractContextManager[Connection]:
+        return (self._writing if is_writing else self._engine).begin()
 
     def _make_engine(self) -> Engine:
         if not self.is_sqlite:

@@ -87,7 +87,8 @@ class SqlExecutionLogStore(ExecutionLogStore):
         if not batch:
             return []
         self.take_turn(connection)
-        before = _end(connection)
+        last = connection.execute(_LAST).first()
+        before = BEGINNING if last is None else LogPlace(*last)
         records: list[ExecutionLog] = []
         for log in batch:
             records.append(linked(log, records[-1] if records else before))
@@ -115,11 +116,6 @@ class SqlExecutionLogStore(ExecutionLogStore):
         if since is not None:
             query = query.where(logs.c.timestamp >= since)
         return [_log_from(row) for row in await self._database.rows(query)]
-
-
-def _end(connection: Connection) -> LogPlace:
-    last = connection.execute(_LAST).first()
-    return BEGINNING if last is None else LogPlace(*last)
 
 
 def _hash_at(connection: Connection, number: int) -> str | None:
