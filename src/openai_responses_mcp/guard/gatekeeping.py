@@ -22,7 +22,6 @@ from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUn
 from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate, failed
-from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking, secret_texts
 from openai_responses_mcp.gate.stores import CallStart, StartBook, StartOutcome
 from openai_responses_mcp.guard.servers import GuardOptions
@@ -67,11 +66,8 @@ class Gatekeeper:
         self._session = session
         self._gate = gate
         self.budget = budget
+        self.schemas = gate.schemas
         self._masking = masking
-
-    @property
-    def schemas(self) -> SchemaChecker:
-        return self._gate.schemas
 
     async def judged(self, call: PlannedCall, attempt: int = 1) -> Judgement:
         """Fails closed: a voice that fails is a refusal."""

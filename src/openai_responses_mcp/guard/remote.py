@@ -118,8 +118,6 @@ def log_in(
 
 
 def log_out(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
-    from openai_responses_mcp.adapters.remote.credentials import LoginFile
-
     parser = argparse.ArgumentParser("openai-responses-mcp guard logout", description="Forget a login.")
     parser.add_argument("--url", metavar="URL", required=True, help="the address of the MCP server")
     url = parser.parse_args(list(argv)).url
@@ -150,7 +148,6 @@ async def _log_in(
     seconds: float,
 ) -> int:
     from openai_responses_mcp.adapters.remote import oauth
-    from openai_responses_mcp.adapters.remote.credentials import LoginFile, SavedLogin
 
     file = LoginFile(own_folder(environ), address.url)
     returning = _Returning(seconds)

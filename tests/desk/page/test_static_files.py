@@ -2,7 +2,7 @@
 
 import re
 
-from openai_responses_mcp.desk.page.application import FILES, page, read
+from openai_responses_mcp.desk.page.application import FILES, content_of, page
 
 SCRIPTS = [name for name in FILES if name.endswith(".js")]
 
@@ -15,11 +15,11 @@ ELSEWHERE = re.compile(r"https?:|//[a-z]+\.[a-z]|@import|url\(")
 
 
 def test_no_script_makes_markup_of_a_text() -> None:
-    assert [name for name in SCRIPTS if DANGEROUS.search(read(name)[0].decode())] == []
+    assert [name for name in SCRIPTS if DANGEROUS.search(content_of(name).decode())] == []
 
 
 def test_nothing_comes_from_elsewhere() -> None:
-    named = {name for name in FILES if ELSEWHERE.search(read(name)[0].decode())}
+    named = {name for name in FILES if ELSEWHERE.search(content_of(name).decode())}
     assert named <= {"icon.svg"}
 
 
@@ -31,7 +31,7 @@ def test_the_page_has_no_script_and_no_style_of_its_own() -> None:
 
 
 def test_both_languages_say_the_same_things() -> None:
-    text = read("words.js")[0].decode()
+    text = content_of("words.js").decode()
     english, japanese = re.findall(r"^const (?:english|japanese) = \{\n(.*?)^\};", text, re.DOTALL | re.MULTILINE)
     names = [re.findall(r"^ +(\w+): ", part, re.MULTILINE) for part in (english, japanese)]
     assert names[0] == names[1]

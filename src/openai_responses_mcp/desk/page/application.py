@@ -37,28 +37,17 @@ from openai_responses_mcp.domain.texts import revealed
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 
+_SCRIPTS = ("desk", "cards", "changes", "elements", "log", "more", "server", "standing", "words")
 FILES: Mapping[str, str] = {
-    "desk.js": "text/javascript; charset=utf-8",
-    "cards.js": "text/javascript; charset=utf-8",
-    "changes.js": "text/javascript; charset=utf-8",
-    "elements.js": "text/javascript; charset=utf-8",
-    "log.js": "text/javascript; charset=utf-8",
-    "more.js": "text/javascript; charset=utf-8",
-    "server.js": "text/javascript; charset=utf-8",
-    "standing.js": "text/javascript; charset=utf-8",
-    "words.js": "text/javascript; charset=utf-8",
+    **{f"{name}.js": "text/javascript; charset=utf-8" for name in _SCRIPTS},
     "desk.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 
 
-def read(name: str) -> tuple[bytes, str]:
-    return _content(name), FILES[name]
-
-
 def page(page_token: str, who: str) -> str:
     """The token needs no escaping. `who` has signed in, on the desk for a team."""
-    text = _content("page.html").decode().replace("PAGE-TOKEN", page_token)
+    text = content_of("page.html").decode().replace("PAGE-TOKEN", page_token)
     return text.replace("SIGNED-IN-AS", escape(revealed(who)))
 
 
@@ -71,7 +60,7 @@ def welcome(room: str) -> str:
 
 
 @cache
-def _content(name: str) -> bytes:
+def content_of(name: str) -> bytes:
     return (files(__package__) / "static" / name).read_bytes()
 
 
@@ -216,8 +205,8 @@ def _unless_known(request: Request, facts: JsonValue) -> Response:
 
 
 async def static_file(request: Request) -> Response:
-    content, kind = read(request.url.path.rpartition("/")[2])
-    return Response(content, media_type=kind)
+    name = request.url.path.rpartition("/")[2]
+    return Response(content_of(name), media_type=FILES[name])
 
 
 async def _refused(request: Request, error: Exception) -> Response:

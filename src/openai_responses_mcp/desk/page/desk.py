@@ -4,7 +4,7 @@ It has no state: others may decide at the same time, so everything is read from 
 """
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from openai_responses_mcp.desk.page.messages import (
@@ -15,12 +15,11 @@ from openai_responses_mcp.desk.page.messages import (
     error_view,
     request_view,
     standing_view,
-    token_view,
     verification_view,
 )
 from openai_responses_mcp.domain.texts import revealed
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
-from openai_responses_mcp.gate.approvals.models import ApprovalStore, HumanApprovalRequest, ResumeToken
+from openai_responses_mcp.gate.approvals.models import ApprovalStore, HumanApprovalRequest
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, approve_from_now_on
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN
@@ -118,32 +117,33 @@ class Desk:
     async def _decide(self, choice: Choice, who: str) -> View:
         try:
             before = await self._approvals.get(choice.approval_id)
-            token = await self._submit(choice, who)
+            if choice.from_now_on is None:
+                token = await self._approvals.submit_decision(
+                    choice.approval_id,
+                    choice.decision,
+                    choice.comment,
+                    tell_model=choice.tell_model,
+                    arguments=choice.arguments,
+                    who=who,
+                )
+            else:
+                token, *_ = await approve_from_now_on(
+                    self._approvals,
+                    self._standing,
+                    choice.approval_id,
+                    terms=choice.from_now_on,
+                    comment=choice.comment,
+                    who=who,
+                )
             after = await self._approvals.get(choice.approval_id)
         except AgentsError as exc:
             return {"error": error_view(exc)}
-        # The guard continues by itself: there is nothing to resume.
+        # The guard continues by itself: there is nothing to resume. Any other token has to be passed on by the approver.
         is_of_guard = token.run_id.startswith(GUARD_RUN)
-        decided: View = {"decision": choice.decision, "token": None if is_of_guard else token_view(token)}
+        decided: View = {"decision": choice.decision, "token": None if is_of_guard else asdict(token)}
         if after.request.status == "kept":
             decided["kept_because_gone"] = "client" if before.request.status == "withdrawn" else "guard"
         return decided
-
-    async def _submit(self, choice: Choice, who: str) -> ResumeToken:
-        approval_id, comment, terms = choice.approval_id, choice.comment, choice.from_now_on
-        if terms is None:
-            return await self._approvals.submit_decision(
-                approval_id,
-                choice.decision,
-                comment,
-                tell_model=choice.tell_model,
-                arguments=choice.arguments,
-                who=who,
-            )
-        made = await approve_from_now_on(
-            self._approvals, self._standing, approval_id, terms=terms, comment=comment, who=who
-        )
-        return made[0]
 
     # -----------------------------------------------------------------------------------------------------------------
     # Standing approvals

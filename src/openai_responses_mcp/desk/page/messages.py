@@ -5,13 +5,13 @@ anything unknown is refused as a whole.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain import jsonrpc
 from openai_responses_mcp.domain.texts import Language, revealed
-from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanDecision, ResumeToken, StandingApproval
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanDecision, StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingTerms
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.calls import GUARD_RUN
@@ -221,11 +221,6 @@ def verification_view(found: LogVerification) -> View:
 
     says = {language: said(Words(language)) for language in get_args(Language)}
     return _revealed({"is_intact": found.is_intact, "records": found.records, "says": says})
-
-
-def token_view(token: ResumeToken) -> View:
-    """As a terminal shows it: the approver has to pass it on."""
-    return asdict(token)
 
 
 def standing_view(standing: StandingApproval) -> View:

@@ -27,7 +27,7 @@ from openai_responses_mcp.adapters.http.serving import HttpServer, listening_soc
 from openai_responses_mcp.adapters.process import EXIT_CODES, stopped_by_signal
 from openai_responses_mcp.commands.serve_http import HttpOptions
 from openai_responses_mcp.config.settings import HttpSettings
-from openai_responses_mcp.desk.page.access import HEADERS, LIMITS, CheckedRequests, Entrance, Limits
+from openai_responses_mcp.desk.page.access import HEADERS, LIMITS, CheckedRequests, Entrance
 from openai_responses_mcp.desk.page.application import Handler, Rooms, static_file, welcome
 from openai_responses_mcp.desk.page.desk import Desk
 from openai_responses_mcp.desk.words import Words
@@ -180,8 +180,8 @@ class _TeamRequests(CheckedRequests):
 
     headers = _HEADERS
 
-    def __init__(self, app: ASGIApp, hosts: AllowedHosts, limits: Limits) -> None:
-        super().__init__(app, "", limits)
+    def __init__(self, app: ASGIApp, hosts: AllowedHosts) -> None:
+        super().__init__(app, "", LIMITS)
         self._hosts = hosts
 
     def _is_named_right(self, headers: Headers) -> bool:
@@ -193,10 +193,8 @@ class _TeamRequests(CheckedRequests):
         return urlsplit(origins[0]).netloc.lower() == headers.get("host", "").lower()
 
 
-def team_application(
-    desk: Desk, hosts: AllowedHosts, callers: Callers, *, is_secure: bool = False, limits: Limits = LIMITS
-) -> ASGIApp:
-    return _TeamRequests(_TeamRooms(desk, TeamSessions(callers), is_secure=is_secure).routes(), hosts, limits)
+def team_application(desk: Desk, hosts: AllowedHosts, callers: Callers, *, is_secure: bool = False) -> ASGIApp:
+    return _TeamRequests(_TeamRooms(desk, TeamSessions(callers), is_secure=is_secure).routes(), hosts)
 
 
 async def serve_team(

@@ -24,10 +24,10 @@ from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.checking import KnownTools, PolicyFindings
+from openai_responses_mcp.gate.policy.checking import KnownTools
 from openai_responses_mcp.gate.policy.fitting import claims_of, policy_name
 from openai_responses_mcp.gate.reasons import shown
-from openai_responses_mcp.gate.replaying import Replay, Replayed, replay
+from openai_responses_mcp.gate.replaying import Replayed, replay
 from openai_responses_mcp.gate.sql.own_files import store_from, why_no_store
 from openai_responses_mcp.gate.stores import Stores
 from openai_responses_mcp.gate.suggesting import suggest
@@ -36,7 +36,8 @@ from openai_responses_mcp.gate.suggesting import suggest
 def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(list(argv))
     try:
-        return _COMMANDS[arguments.command](Writer(is_json=getattr(arguments, "json", False)), arguments)
+        writer = Writer(is_json=getattr(arguments, "json", False))
+        return asyncio.run(_COMMANDS[arguments.command](writer, arguments))
     except AgentsError as exc:
         return complain(words_here().error(exc))
     except ModuleNotFoundError as exc:
@@ -72,12 +73,28 @@ def _parser() -> argparse.ArgumentParser:
 # check
 
 
-def _check(writer: Writer, arguments: argparse.Namespace) -> int:
-    found = asyncio.run(_checked(arguments.file, arguments.store))
+async def _check(writer: Writer, arguments: argparse.Namespace) -> int:
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, SystemPaths, check_policy_file
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
+
+    known = await _known_tools(open_stores(arguments.store, must_exist=True)) if arguments.store else None
+    found = check_policy_file(arguments.file, LinearPatterns(), SystemPaths(), known)
     says = "{file}: 1 rule, no problems" if found.rules == 1 else "{file}: {rules} rules, no problems"
     lines = found.lines or [writer.words(says, file=arguments.file, rules=found.rules)]
     writer.show(asdict(found), *lines)
     return 1 if found.lines else 0
+
+
+async def _known_tools(stores: Stores) -> KnownTools:
+    """Pinned tools, and tools that are only in the log because every call was refused."""
+    entries = await pinned_entries(stores.pins)
+    schemas = {policy_name("mcp", name): entry.get("inputSchema") for name, entry in entries.items()}
+    called = {policy_name(log.tool_kind, log.tool_name) for log in await stores.logs.query() if log.tool_name}
+    return KnownTools(
+        frozenset(schemas) | called,
+        {name: schema for name, schema in schemas.items() if isinstance(schema, Mapping)},
+        {policy_name("mcp", name): claims_of(annotations_of(entry)) for name, entry in entries.items()},
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -87,8 +104,13 @@ WAS: Mapping[str, str] = {"allow": "allowed", "needs_human": "asked", "deny": "d
 WOULD: Mapping[str | None, str] = {"allow": "allow", "needs_human": "ask", "deny": "deny", None: "cannot tell"}
 
 
-def _test(writer: Writer, arguments: argparse.Namespace) -> int:
-    found = asyncio.run(_replayed(arguments.file, _store(arguments)))
+async def _test(writer: Writer, arguments: argparse.Namespace) -> int:
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
+
+    store = _store(arguments)
+    rules, stores = open_rules(arguments.file, store), open_stores(store, must_exist=True)
+    claims = {name: annotations_of(entry) for name, entry in (await pinned_entries(stores.pins)).items()}
+    found = await replay(rules, stores.policies, stores.logs, claims)
     facts = [
         {
             "number": one.log.sequence,
@@ -146,72 +168,35 @@ def _row(writer: Writer, one: Replayed) -> Sequence[str]:
 # suggest
 
 
-def _suggest(writer: Writer, arguments: argparse.Namespace) -> int:
-    text = asyncio.run(_suggested(_store(arguments), arguments.server))
-    if arguments.write is None:
-        writer.say(text.removesuffix("\n"))
-        return 0
+async def _suggest(writer: Writer, arguments: argparse.Namespace) -> int:
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, SystemPaths
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
+
+    stores = open_stores(_store(arguments), must_exist=True)
+    entries, logs = await pinned_entries(stores.pins), await stores.logs.query()
+    text = suggest(logs, entries, SystemPaths(), LinearPatterns(), arguments.server or "")
+    if arguments.write is not None:
+        return _write(writer, arguments.write, text)
+    writer.say(text.removesuffix("\n"))
+    return 0
+
+
+def _write(writer: Writer, name: str, text: str) -> int:
     try:
-        with open(arguments.write, "x", encoding="utf-8") as file:
+        with open(name, "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        says = "{file} is there already; choose another name, or take it away first"
-        return complain(Sentence(says, file=arguments.write))
+        return complain(Sentence("{file} is there already; choose another name, or take it away first", file=name))
     except (OSError, ValueError) as exc:
         why = getattr(exc, "strerror", None) or exc
-        return complain(Sentence("{file} cannot be written: {why}", file=arguments.write, why=why))
-    words, written = writer.words, shlex.quote(arguments.write)
+        return complain(Sentence("{file} cannot be written: {why}", file=name, why=why))
+    words, written = writer.words, shlex.quote(name)
     trying, using = f"{PROGRAM} policy test {written}", f"{PROGRAM} guard setup --policy {written}"
     writer.say(
-        words("Wrote {file}. Try it: {command}", file=arguments.write, command=trying),
+        words("Wrote {file}. Try it: {command}", file=name, command=trying),
         words("Use it: {command}", command=using),
     )
     return 0
 
 
 _COMMANDS = {"check": _check, "test": _test, "suggest": _suggest}
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# On the store
-
-
-async def _checked(policy_file: str, store: str | None = None) -> PolicyFindings:
-    """With a store, also unknown names. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read."""
-    from openai_responses_mcp.adapters.policy_file import LinearPatterns, SystemPaths, check_policy_file
-    from openai_responses_mcp.gate.sql.sql_stores import open_stores
-
-    known = await _known_tools(open_stores(store, must_exist=True)) if store else None
-    return check_policy_file(policy_file, LinearPatterns(), SystemPaths(), known)
-
-
-async def _replayed(policy_file: str, store: str) -> Replay:
-    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
-    from openai_responses_mcp.gate.sql.sql_stores import open_stores
-
-    rules, stores = open_rules(policy_file, store), open_stores(store, must_exist=True)
-    entries = await pinned_entries(stores.pins)
-    claims = {name: annotations_of(entry) for name, entry in entries.items()}
-    return await replay(rules, stores.policies, stores.logs, claims)
-
-
-async def _known_tools(stores: Stores) -> KnownTools:
-    """Pinned tools, and tools that are only in the log because every call was refused."""
-    entries = await pinned_entries(stores.pins)
-    schemas = {policy_name("mcp", name): entry.get("inputSchema") for name, entry in entries.items()}
-    called = {policy_name(log.tool_kind, log.tool_name) for log in await stores.logs.query() if log.tool_name}
-    return KnownTools(
-        frozenset(schemas) | called,
-        {name: schema for name, schema in schemas.items() if isinstance(schema, Mapping)},
-        {policy_name("mcp", name): claims_of(annotations_of(entry)) for name, entry in entries.items()},
-    )
-
-
-async def _suggested(store: str, server: str | None = None) -> str:
-    """A policy file from what people have decided, for one server or for all."""
-    from openai_responses_mcp.adapters.policy_file import LinearPatterns, SystemPaths
-    from openai_responses_mcp.gate.sql.sql_stores import open_stores
-
-    stores = open_stores(store, must_exist=True)
-    entries = await pinned_entries(stores.pins)
-    return suggest(await stores.logs.query(), entries, SystemPaths(), LinearPatterns(), server or "")

@@ -15,7 +15,6 @@ import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -30,7 +29,7 @@ from openai_responses_mcp.desk.terminal.parsing import json_arguments
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
-from openai_responses_mcp.gate.clock import BETWEEN_RENEWALS_SECONDS, Presence, timestamp
+from openai_responses_mcp.gate.clock import Presence, SystemClock, stay, timestamp
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject
 
@@ -63,23 +62,12 @@ async def at_the_desk(console: Console, name: str) -> AsyncIterator[None]:
     now = timestamp(console.now())
     presence = Presence(f"desk_{uuid.uuid4().hex}", "desk", name, now, now, f"pid {os.getpid()}")
     await console.parts.presence.renew(presence)
-    renewing = asyncio.create_task(_renew(console, presence))
+    staying = asyncio.create_task(stay(console.parts.presence, SystemClock(), presence))
     try:
         yield
     finally:
-        renewing.cancel()
-        await asyncio.wait([renewing])
-        await console.parts.presence.leave(presence.presence_id)
-
-
-async def _renew(console: Console, presence: Presence) -> None:
-    while True:
-        await asyncio.sleep(BETWEEN_RENEWALS_SECONDS)
-        try:
-            await console.parts.presence.renew(replace(presence, renewed_at=timestamp(console.now())))
-        except AgentsError:
-            # The store is not available; the next poll reports it.
-            continue
+        staying.cancel()
+        await asyncio.wait([staying])
 
 
 async def _decide(console: Console, record: ApprovalRecord, keys: "Keys") -> None:
