@@ -72,7 +72,8 @@ def suggest(
 ) -> str:
     """The text of a policy file. `entries` are the pinned definitions by tool; `server` leaves out all others."""
     calls = [call for call in decided_calls(logs) if not server or call.tool.startswith(f"{server}/")]
-    return _Suggesting(calls, entries, paths, patterns).text()
+    suggesting = _Suggesting(calls, entries, paths, patterns)
+    return _written(suggesting.rules(), sum(call.verdict != "refused" for call in calls))
 
 
 def decided_calls(logs: Sequence[ExecutionLog]) -> list[DecidedCall]:
@@ -89,7 +90,10 @@ def decided_calls(logs: Sequence[ExecutionLog]) -> list[DecidedCall]:
             planned[key] = log
             # A call that could not be decided says nothing about the tool.
             if log.decision == "deny" and not any(reason.voice == "failure" for reason in log.reasons):
-                found.append(_refused(log))
+                # A rule that denies was written by a person, so it counts as one.
+                by_rule = [one for one in log.reasons if (one.voice, one.says) == ("rule", "deny")]
+                reason = str(by_rule[0].about.get("text", "")) if by_rule else ""
+                found.append(DecidedCall(log.tool_name, log.arguments, "denied" if by_rule else "refused", reason))
         elif event == "standing_used" and key not in failed:
             found.append(DecidedCall(log.tool_name, log.arguments, "allowed"))
         elif event == "approval" and log.decision in ("approved", "denied"):
@@ -99,14 +103,6 @@ def decided_calls(logs: Sequence[ExecutionLog]) -> list[DecidedCall]:
             verdict: Literal["allowed", "denied"] = "allowed" if log.decision == "approved" else "denied"
             found.append(DecidedCall(log.tool_name, log.arguments, verdict, log.comment))
     return found
-
-
-def _refused(log: ExecutionLog) -> DecidedCall:
-    """A rule that denies was written by a person, so it counts as one."""
-    rules = [reason for reason in log.reasons if reason.voice == "rule" and reason.says == "deny"]
-    if not rules:
-        return DecidedCall(log.tool_name, log.arguments, "refused")
-    return DecidedCall(log.tool_name, log.arguments, "denied", str(rules[0].about.get("text", "")))
 
 
 class _Suggesting:
@@ -119,10 +115,14 @@ class _Suggesting:
         self._patterns = patterns
         self._home = paths.anchor("~", "") or ""
 
-    def text(self) -> str:
-        return _written(self._tried(list(self._rules())), sum(call.verdict != "refused" for call in self._calls))
+    def rules(self) -> list[SuggestedRule]:
+        """Without those that go against a decision. Each round leaves one out, so it ends."""
+        rules = list(self._untried())
+        while (wrong := self._wrong(rules)) is not None:
+            del rules[wrong]
+        return rules
 
-    def _rules(self) -> Iterator[SuggestedRule]:
+    def _untried(self) -> Iterator[SuggestedRule]:
         """Denials first, then reading tools, then the rest that is allowed, and last what stays a question."""
         tools = list(dict.fromkeys(call.tool for call in self._calls))
         for tool in tools:
@@ -154,7 +154,7 @@ class _Suggesting:
             return
         comment = f"{_calls(len(denied))}, denied." if allowed else f"{_calls(len(denied))}, all denied."
         reasons = [call.comment for call in denied if call.comment.strip()]
-        reason = _writable(reasons[-1][:_LONGEST_REASON]) if reasons else ""
+        reason = reasons[-1][:_LONGEST_REASON].encode("utf-8", "replace").decode() if reasons else ""
         yield SuggestedRule(comment, (_glob_of(tool),), "deny", when, reason=reason)
 
     def _allowance(self, tool: str) -> Iterator[SuggestedRule]:
@@ -236,12 +236,6 @@ class _Suggesting:
     # -----------------------------------------------------------------------------------------------------------------
     # Trying the rules
 
-    def _tried(self, suggested: list[SuggestedRule]) -> list[SuggestedRule]:
-        """Without those that go against a decision. Each round leaves one out, so it ends."""
-        while (wrong := self._wrong(suggested)) is not None:
-            suggested = [*suggested[:wrong], *suggested[wrong + 1 :]]
-        return suggested
-
     def _wrong(self, suggested: Sequence[SuggestedRule]) -> int | None:
         rules = self._rules_from(suggested)
         if rules is None:
@@ -309,10 +303,6 @@ def _place(name: str) -> str:
 
 def _is_writable(text: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _writable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _is_short(value: JsonValue) -> bool:

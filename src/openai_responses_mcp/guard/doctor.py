@@ -140,16 +140,18 @@ class _Wrong(Exception):
 async def _examined(entry: GuardedEntry, is_started: bool, words: Words) -> tuple[Level, str]:
     try:
         _check_command(entry, entry.words[0])
-        options = _options(entry)
+        options = parse(entry.own, entry.environ)
         if options.url is None:
             _check_command(entry, options.command[0])
         for header in options.headers:
             if not entry.environ.get(header.variable):
                 raise _Wrong(Sentence("the variable {variable} of --header-env is not set", variable=header.variable))
-        found = [_checked_policy(entry, options), await _checked_store(entry, options)]
+        found = [_checked_policy(options), await _checked_store(entry, options)]
         if is_started:
             found.append(await _started(entry))
-    except _Wrong as exc:
+    except UsageError as exc:
+        return "FAIL", words("the guard does not start: {why}", why=exc)
+    except (_Wrong, CannotUsePolicy) as exc:
         return "FAIL", words.of(exc.args[0])
     return "ok", words.of(linked("{first}; {second}", found))
 
@@ -162,14 +164,7 @@ def _check_command(entry: GuardedEntry, command: str) -> None:
         )
 
 
-def _options(entry: GuardedEntry) -> GuardOptions:
-    try:
-        return parse(entry.own, entry.environ)
-    except UsageError as exc:
-        raise _Wrong(Sentence("the guard does not start: {why}", why=exc)) from None
-
-
-def _checked_policy(entry: GuardedEntry, options: GuardOptions) -> str:
+def _checked_policy(options: GuardOptions) -> str:
     if options.policy is None:
         return Sentence("no policy file, so every call is asked about")
     if not os.path.isabs(options.policy):
@@ -178,10 +173,7 @@ def _checked_policy(entry: GuardedEntry, options: GuardOptions) -> str:
                 "the policy {policy} is looked for where the client starts: write its whole path", policy=options.policy
             )
         )
-    try:
-        checked_policy(options.policy)
-    except CannotUsePolicy as exc:
-        raise _Wrong(exc.args[0]) from None
+    checked_policy(options.policy)
     return Sentence("the policy {policy} can be read", policy=options.policy)
 
 

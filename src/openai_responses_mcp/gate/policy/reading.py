@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from openai_responses_mcp.gate.calls import is_risk_level
 from openai_responses_mcp.gate.errors import LONGEST_TEXT, AgentsError
@@ -312,51 +312,39 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {lowered[near[0]]}?)" if near else ""
 
 
-def _version(value: object) -> None:
-    if type(value) is not int or value != VERSION:
-        raise ValueError(f"is {VERSION}, the only version there is")
+def _any_that(fits: Callable[[Any], object], problem: str) -> Callable[[object], Any]:
+    """Reads any value that fits, as it is."""
+
+    def read(value: object) -> object:
+        if not fits(value):
+            raise ValueError(problem)
+        return value
+
+    return read
+
+
+_version = _any_that(lambda value: type(value) is int and value == VERSION, f"is {VERSION}, the only version there is")
+_flag = _any_that(lambda value: isinstance(value, bool), "is true or false")
+_count = _any_that(lambda value: type(value) is int and value >= 1, "is a whole number from 1 up")
+_risk = _any_that(is_risk_level, "is a whole number from 1 to 5")
+_folder = _any_that(
+    lambda value: isinstance(value, str) and (value == "~" or value.startswith(("/", "~/"))),
+    "is a whole path, such as ~/notes or /srv/data",
+)
+_variable = _any_that(
+    lambda value: isinstance(value, str) and _VARIABLE.fullmatch(value),
+    "is the name of the variable that holds the address",
+)
+_reason = _any_that(
+    lambda value: isinstance(value, str) and len(value) <= LONGEST_TEXT,
+    f"is a text of at most {LONGEST_TEXT} characters",
+)
 
 
 def _seconds(value: object) -> float:
     if not is_number(value) or not 0 < value <= LONGEST_WAIT_SECONDS:
         raise ValueError(f"is a number of seconds above 0, at most {LONGEST_WAIT_SECONDS}")
     return float(value)
-
-
-def _folder(value: object) -> str:
-    if not isinstance(value, str) or not (value == "~" or value.startswith(("/", "~/"))):
-        raise ValueError("is a whole path, such as ~/notes or /srv/data")
-    return value
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("is true or false")
-    return value
-
-
-def _count(value: object) -> int:
-    if type(value) is not int or value < 1:
-        raise ValueError("is a whole number from 1 up")
-    return value
-
-
-def _variable(value: object) -> str:
-    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
-        raise ValueError("is the name of the variable that holds the address")
-    return value
-
-
-def _risk(value: object) -> int:
-    if not is_risk_level(value):
-        raise ValueError("is a whole number from 1 to 5")
-    return value
-
-
-def _reason(value: object) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise ValueError(f"is a text of at most {LONGEST_TEXT} characters")
-    return value
 
 
 def _tool_glob(value: object) -> str:

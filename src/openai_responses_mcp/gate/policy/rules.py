@@ -7,10 +7,10 @@ Where no rule fits, a profile decides: which risk runs alone, which is refused, 
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Literal, Protocol, cast, get_args
+from typing import Any, Literal, Protocol, cast, get_args
 
 from openai_responses_mcp.gate.calls import ToolKind
 from openai_responses_mcp.gate.errors import is_text, require
@@ -271,22 +271,17 @@ class Policy:
         return entry
 
 
-def _without(entry: Mapping[str, object], steps: tuple[str, ...]) -> Mapping[str, object]:
+def _without(value: Any, steps: Sequence[str]) -> Any:
+    """The value without the part that the steps lead to, if they lead to one."""
     step, *further = steps
-    if step not in entry:
-        return entry
+    if further and isinstance(value, list) and step in map(str, range(len(value))):
+        place = int(step)
+        return [*value[:place], _without(value[place], further), *value[place + 1 :]]
+    if not isinstance(value, Mapping) or step not in value:
+        return value
     if not further:
-        return {name: value for name, value in entry.items() if name != step}
-    inner = entry[step]
-    if isinstance(inner, Mapping):
-        return {**entry, step: _without(inner, tuple(further))}
-    if len(further) == 1 or not isinstance(inner, list) or further[0] not in map(str, range(len(inner))):
-        return entry
-    place = int(further[0])
-    part = inner[place]
-    if not isinstance(part, Mapping):
-        return entry
-    return {**entry, step: [*inner[:place], _without(part, tuple(further[1:])), *inner[place + 1 :]]}
+        return {name: inner for name, inner in value.items() if name != step}
+    return {**value, step: _without(value[step], further)}
 
 
 class PolicySource(Protocol):
