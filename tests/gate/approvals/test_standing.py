@@ -65,7 +65,7 @@ def room() -> Room:
 
 
 async def test_a_permanent_approval_counts_in_every_session_with_any_arguments(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True, comment="日々の作業")
+    made = await room.standing.allow(a_record(), StandingTerms(always=True), "日々の作業")
     assert (made.made_from, made.made_in, made.comment) == ("a1", "r1", "日々の作業")
     for session in ("r1", "r2"):
         assert await room.standing.find(OTHER_ARGUMENTS, session) == made
@@ -75,7 +75,7 @@ async def test_a_permanent_approval_counts_in_every_session_with_any_arguments(r
 
 
 async def test_other_arguments_sessions_and_tools_are_not_allowed(room: Room) -> None:
-    made = await room.standing.allow(a_record(), session_id="r1", same_arguments=True)
+    made = await room.standing.allow(a_record(), StandingTerms(for_session=True, same_arguments=True))
     for tool in (replace(TOOL, name="files/read"), replace(TOOL, kind="function")):
         assert await room.standing.find(PlannedCall("c1", tool, ARGS), "r1") is None
     assert await room.standing.find(OTHER_ARGUMENTS, "r1") is None
@@ -84,11 +84,11 @@ async def test_other_arguments_sessions_and_tools_are_not_allowed(room: Room) ->
 
 
 async def test_its_reason_says_how_long_it_holds_and_for_what(room: Room) -> None:
-    made = await room.standing.allow(a_record(), for_seconds=3600, same_arguments=True)
+    made = await room.standing.allow(a_record(), StandingTerms(for_seconds=3600, same_arguments=True))
     assert reason_in_record([made.reason], "allow") == (
         f"a standing approval allows it until 2026-11-16T10:00:00Z, with the same arguments ({made.standing_id})"
     )
-    here = await room.standing.allow(a_record(), session_id="r1")
+    here = await room.standing.allow(a_record(), StandingTerms(for_session=True))
     said = reason_in_record([here.reason], "allow")
     assert said == f"a standing approval allows it for its session, with any arguments ({here.standing_id})"
 
@@ -99,8 +99,8 @@ async def test_its_reason_says_how_long_it_holds_and_for_what(room: Room) -> Non
 
 async def test_time_ends_it_and_a_clock_that_is_set_back_does_not_revive_it(room: Room) -> None:
     assert await room.standing.find(CALL, "r0") is None
-    made = await room.standing.allow(a_record(), for_seconds=60)
-    newer = await room.standing.allow(a_record("a2", "r9"), for_seconds=65)
+    made = await room.standing.allow(a_record(), StandingTerms(for_seconds=60))
+    newer = await room.standing.allow(a_record("a2", "r9"), StandingTerms(for_seconds=65))
     room.clock.move(59)
     assert await room.standing.find(CALL, "r1") == made
     room.clock.move(1)
@@ -119,7 +119,7 @@ async def test_time_ends_it_and_a_clock_that_is_set_back_does_not_revive_it(room
 
 
 async def test_a_changed_definition_ends_it_for_good(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True)
+    made = await room.standing.allow(a_record(), StandingTerms(always=True))
     changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
     assert await room.standing.find(changed, "r2") is None
     assert await room.standing.find(CALL, "r1") is None
@@ -128,7 +128,7 @@ async def test_a_changed_definition_ends_it_for_good(room: Room) -> None:
 
 
 async def test_only_what_was_allowed_for_another_definition_ends_with_a_change(room: Room) -> None:
-    old = await room.standing.allow(a_record(), always=True)
+    old = await room.standing.allow(a_record(), StandingTerms(always=True))
     await room.standing.end_others(TOOL, "r1")
     assert await room.standing.find(CALL, "r1") == old
     await room.standing.end_others(replace(TOOL, definition_hash="d2"), "r1")
@@ -136,14 +136,14 @@ async def test_only_what_was_allowed_for_another_definition_ends_with_a_change(r
 
 
 async def test_a_changed_definition_in_another_session_does_not_end_it(room: Room) -> None:
-    made = await room.standing.allow(a_record(), session_id="r1")
+    made = await room.standing.allow(a_record(), StandingTerms(for_session=True))
     changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
     assert await room.standing.find(changed, "r2") is None
     assert await room.standing.find(CALL, "r1") == made
 
 
 async def test_it_is_revoked_once(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True, comment="fine")
+    made = await room.standing.allow(a_record(), StandingTerms(always=True), "fine")
     assert await room.standing.revoke(made.standing_id, "もう要らない") == made
     assert await room.standing.find(CALL, "r1") is None
     assert await code_of(room.standing.revoke(made.standing_id)) == INVALID
@@ -158,7 +158,7 @@ async def test_it_is_revoked_once(room: Room) -> None:
 
 
 async def test_one_without_a_comment_has_none_and_a_comment_is_short(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True)
+    made = await room.standing.allow(a_record(), StandingTerms(always=True))
     assert (made.comment, made.ended_because) == ("", "")
     assert re.fullmatch("sta_[0-9a-f]{32}", made.standing_id)
     assert await code_of(room.standing.revoke(made.standing_id, "x" * 2001)) == INVALID
@@ -168,10 +168,10 @@ async def test_one_without_a_comment_has_none_and_a_comment_is_short(room: Room)
 
 
 async def test_the_end_of_a_session_ends_what_was_allowed_for_it(room: Room) -> None:
-    made = await room.standing.allow(a_record(), session_id="r1")
+    made = await room.standing.allow(a_record(), StandingTerms(for_session=True))
     others = [
-        await room.standing.allow(a_record("a2"), session_id="r2"),
-        await room.standing.allow(a_record("a3"), always=True),
+        await room.standing.allow(a_record("a2", "r2"), StandingTerms(for_session=True)),
+        await room.standing.allow(a_record("a3"), StandingTerms(always=True)),
     ]
     await room.standing.end_session("r1")
     assert await room.standing.list() == others
@@ -203,8 +203,6 @@ async def test_terms_that_make_no_sense_are_refused_before_anything_is_decided(r
         await approve_from_now_on(room.controller, room.standing, "a1", terms=StandingTerms(**terms))
 
     assert await code_of(decide()) == INVALID
-    session = terms.pop("for_session", None) and "r1"
-    assert await code_of(room.standing.allow(a_record(), session_id=session, **terms)) == INVALID
     assert await room.events() == []
     assert len(await room.controller.pending()) == 1
 
@@ -222,18 +220,18 @@ def test_a_time_is_from_a_second_to_ten_years() -> None:
 async def test_one_that_cannot_be_recorded_is_not_made(room: Room) -> None:
     room.log.is_broken = True
     with pytest.raises(StoreUnavailable):
-        await room.standing.allow(a_record(), always=True)
+        await room.standing.allow(a_record(), StandingTerms(always=True))
     assert await room.standing.list() == []
 
 
 async def test_a_secret_in_a_comment_is_not_kept(room: Room) -> None:
-    made = await room.standing.allow(a_record(), always=True, comment="with hunter2hunter2")
+    made = await room.standing.allow(a_record(), StandingTerms(always=True), "with hunter2hunter2")
     await room.standing.find(PlannedCall("c2", TOOL, {"path": "hunter2hunter2"}), "r1")
     assert "hunter2" not in str((made.comment, await room.audit.query()))
 
 
 async def test_the_log_says_which_approval_it_comes_from_and_what_used_it(room: Room) -> None:
-    made = await room.standing.allow(a_record(), session_id="r1", comment="go on")
+    made = await room.standing.allow(a_record(), StandingTerms(for_session=True), "go on")
     await room.standing.find(CALL, "r1")
     await room.standing.find(CALL, "r1", attempt=2)
     logs = await room.audit.query("r1")
@@ -307,13 +305,13 @@ def of_caller(room: Room, caller: str) -> StandingApprovals:
 
 async def test_a_caller_approves_only_for_itself_and_the_desk_for_all_callers(room: Room) -> None:
     alice, bob = of_caller(room, "alice"), of_caller(room, "bob")
-    made = await alice.allow(a_record(), always=True)
+    made = await alice.allow(a_record(), StandingTerms(always=True))
     assert await alice.find(CALL, "r1") == made
     assert await bob.find(replace(CALL, call_id="c7"), "r2") is None
     assert await room.standing.find(replace(CALL, call_id="c9"), "r3") is None
     await room.audit.settle("r1")
     assert [(log.event, log.who) for log in await room.audit.query("r1")][-1] == ("standing_used", "alice")
-    for_all = await room.standing.allow(a_record("a2"), always=True)
+    for_all = await room.standing.allow(a_record("a2"), StandingTerms(always=True))
     assert for_all.caller is None
     assert await bob.find(CALL, "r5") == for_all
 

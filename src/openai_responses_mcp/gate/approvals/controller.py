@@ -128,15 +128,22 @@ class ApprovalController:
         lets the request expire. `caller` is who asked for the call. `reading`: see `ApprovalRecord`.
         """
         opened = pause or Pause()
-        request = replace(self._request(run_id, gate_decision, prompt, call), caller=self._masking.shown_text(caller))
+        request = self._request(run_id, gate_decision, prompt, call, caller)
         waits_until = None if wait_seconds is None else later(request.created_at, wait_seconds)
-        record = self._record(request, call, opened, attempt)
-        opened.records.append(replace(record, waits_until=waits_until, reading=reading or {}))
+        opened.records.append(self._record(request, call, opened, attempt, waits_until, reading or {}))
         if pause is None:
             await self.open_pause(opened)
         return request
 
-    def _record(self, request: HumanApprovalRequest, call: PlannedCall, pause: Pause, attempt: int) -> ApprovalRecord:
+    def _record(
+        self,
+        request: HumanApprovalRequest,
+        call: PlannedCall,
+        pause: Pause,
+        attempt: int,
+        waits_until: str | None,
+        reading: Mapping[str, str],
+    ) -> ApprovalRecord:
         return ApprovalRecord(
             request=request,
             pause_id=pause.pause_id,
@@ -146,6 +153,8 @@ class ApprovalController:
             state_hash=pause.state_hash,
             attempt=attempt,
             parameters=self._masking.shown(call.tool.parameters, {}) if call.tool.parameters else None,
+            waits_until=waits_until,
+            reading=reading,
         )
 
     async def open_pause(self, pause: Pause) -> list[HumanApprovalRequest]:
@@ -175,7 +184,7 @@ class ApprovalController:
                 )
 
     def _request(
-        self, run_id: str, decision: GateDecision, prompt: str | None, call: PlannedCall
+        self, run_id: str, decision: GateDecision, prompt: str | None, call: PlannedCall, caller: str
     ) -> HumanApprovalRequest:
         if decision.decision != "needs_human":
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "Only a call that needs a human can be approved")
@@ -201,6 +210,7 @@ class ApprovalController:
             created_at=timestamp(self._clock.now()),
             tool_description=self._masking.shown_text(call.tool.description),
             definition_change=self._masking.shown_text(call.tool.definition_change),
+            caller=self._masking.shown_text(caller),
         )
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
@@ -334,8 +344,8 @@ class ApprovalController:
         self, run_id: str, decision: GateDecision, call: PlannedCall, attempt: int = 1, caller: str = ""
     ) -> ApprovalRecord | None:
         """Use up the yes that is kept for the identical call. It answers only the reasons it was given for."""
-        request = replace(self._request(run_id, decision, None, call), caller=self._masking.shown_text(caller))
-        asked = self._record(request, call, Pause(), attempt)
+        request = self._request(run_id, decision, None, call, caller)
+        asked = self._record(request, call, Pause(), attempt, None, {})
         found = await self._store.find_kept(asked, await self._now())
         if found is None or is_new(request.reasons, found.request.reasons):
             return None

@@ -92,21 +92,11 @@ class StandingApprovals:
         self._masking = masking
         self._caller = caller
 
-    async def allow(
-        self,
-        record: ApprovalRecord,
-        *,
-        for_seconds: int | None = None,
-        session_id: str | None = None,
-        always: bool = False,
-        same_arguments: bool = False,
-        comment: str | None = None,
-    ) -> StandingApproval:
+    async def allow(self, record: ApprovalRecord, terms: StandingTerms, comment: str | None = None) -> StandingApproval:
         """Allow from now on what the request asks for. Raises `StoreUnavailable` unless it is in the log.
 
         Does not decide the request itself; `approve_from_now_on` does both.
         """
-        StandingTerms(for_seconds, session_id is not None, always, same_arguments)
         now = await self._now()
         made = StandingApproval(
             standing_id=f"sta_{uuid.uuid4().hex}",
@@ -114,9 +104,9 @@ class StandingApprovals:
             tool_name=record.request.tool_name,
             definition_hash=record.definition_hash,
             origin=record.origin,
-            arguments_hash=record.arguments_hash if same_arguments else None,
-            session_id=session_id,
-            expires_at=None if for_seconds is None else later(now, for_seconds),
+            arguments_hash=record.arguments_hash if terms.same_arguments else None,
+            session_id=record.request.run_id if terms.for_session else None,
+            expires_at=None if terms.for_seconds is None else later(now, terms.for_seconds),
             created_at=now,
             made_from=record.request.approval_id,
             made_in=record.request.run_id,
@@ -244,17 +234,7 @@ async def approve_from_now_on(
         replace(record, request=replace(record.request, tool_name=name), definition_hash=pin)
         for name, pin in others.items()
     ]
-    made = [
-        await standing.allow(
-            one,
-            for_seconds=terms.for_seconds,
-            session_id=record.request.run_id if terms.for_session else None,
-            always=terms.always,
-            same_arguments=terms.same_arguments,
-            comment=comment,
-        )
-        for one in (record, *of_others)
-    ]
+    made = [await standing.allow(one, terms, comment) for one in (record, *of_others)]
     return token, made, await _release(approvals, made)
 
 
