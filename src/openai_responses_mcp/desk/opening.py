@@ -13,7 +13,7 @@ from openai_responses_mcp.gate.approvals.controller import ApprovalController, O
 from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import config_error
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -148,10 +148,10 @@ async def serve_team_desk(
             raise ConfigError((unknown,))
         return await serve_team(desk, options, settings, checked_tokens(options, settings, environ), on_listening)
     except ConfigError as exc:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", linked("{first}; {second}", exc.problems)) from exc
+        raise config_error(linked("{first}; {second}", exc.problems)) from exc
     except OSError as exc:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", str(exc)) from exc
+        raise config_error(str(exc)) from exc
     except (ValueError, AddressInUse) as exc:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", exc.args[0]) from exc
+        raise config_error(exc.args[0]) from exc
     finally:
         await desk.leave()

@@ -90,6 +90,10 @@ class DuplicateRecord(AgentsError):
         super().__init__("AGENTS-E-LOG-STORE", message, details={"reason": "duplicate"})
 
 
+def config_error(message: str) -> AgentsError:
+    return AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+
+
 def require(is_fine: bool, code: str, message: str) -> None:
     """Raises `AgentsError` unless `is_fine`. For values from outside, where annotations are not enforced."""
     if not is_fine:

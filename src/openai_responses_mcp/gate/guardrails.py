@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openai_responses_mcp.gate.calls import ToolCallRequest
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.json_values import texts_of_call, texts_of_output
 
 FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
@@ -62,9 +62,9 @@ def create_guardrails_template(
     stages = (input_rules, output_rules, tool_rules)
     if not all(isinstance(rules, list | tuple) for rules in stages):
         # A text by itself would pass for a list of letters, each of them a rule.
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "rules are given as a list, also a single one")
+        raise config_error("rules are given as a list, also a single one")
     if not all(isinstance(rule, str | re.Pattern) or callable(rule) for rules in stages for rule in rules):
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "a guardrail is a text, a pattern or a callable")
+        raise config_error("a guardrail is a text, a pattern or a callable")
     return AgentGuardrails(tuple(input_rules), tuple(output_rules), tuple(tool_rules))
 
 

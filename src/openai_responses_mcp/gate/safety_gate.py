@@ -34,7 +34,7 @@ from typing import Protocol
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.calls import AMBIGUOUS, GateDecision, PlannedCall, ToolCallRequest, ToolDescription
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.guardrails import FAILURES, NO_GUARDRAILS, AgentGuardrails, is_cancellation
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.policy.argument_names import unclear_name
@@ -121,7 +121,7 @@ class SafetyAgent(Judge):
 
     def __init__(self, evaluate: Callable[..., object], *, timeout_seconds: float | None = None) -> None:
         if not callable(evaluate):
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "SafetyAgent takes a callable (agent, request, policy)")
+            raise config_error("SafetyAgent takes a callable (agent, request, policy)")
         self._evaluate = evaluate
         self._timeout_seconds = DEFAULT_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
 

@@ -34,7 +34,7 @@ from openai_responses_mcp.desk.page.access import LIMITS, CheckedRequests, Entra
 from openai_responses_mcp.desk.page.desk import Desk
 from openai_responses_mcp.desk.page.messages import choices_in, error_view, read_json, revocation_in
 from openai_responses_mcp.domain.texts import revealed
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.json_values import JsonValue
 
 _SCRIPTS = ("desk", "cards", "changes", "elements", "log", "more", "server", "standing", "words")
@@ -242,7 +242,7 @@ async def serve(desk: Desk, entrance: Entrance, port: int, on_listening: Callabl
     try:
         bound = listening_socket("127.0.0.1", port)
     except AddressInUse as exc:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", exc.args[0]) from None
+        raise config_error(exc.args[0]) from None
     with bound as listening:
         taken: int = listening.getsockname()[1]
         link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"

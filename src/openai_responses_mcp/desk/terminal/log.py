@@ -14,7 +14,7 @@ from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.audit.verifying import unfinished
 from openai_responses_mcp.gate.clock import Presence, present
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.sql.log_files import ArchiveOnDisk
 
@@ -129,7 +129,7 @@ async def verify(console: Console, arguments: argparse.Namespace) -> int:
 def _records_in(file: str) -> list[ExecutionLog]:
     records = ArchiveOnDisk(file).read()
     if records is None:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("There is no file {file}", file=file))
+        raise config_error(Sentence("There is no file {file}", file=file))
     return records
 
 

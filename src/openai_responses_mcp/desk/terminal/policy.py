@@ -23,7 +23,7 @@ from openai_responses_mcp.desk.words import on_one_line
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.policy.checking import KnownTools
 from openai_responses_mcp.gate.policy.fitting import claims_of, policy_name
 from openai_responses_mcp.gate.reasons import shown
@@ -134,7 +134,7 @@ async def _test(writer: Writer, arguments: argparse.Namespace) -> int:
 def _store(arguments: argparse.Namespace) -> str:
     store = store_from(arguments.store, os.environ)
     if not store:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", why_no_store())
+        raise config_error(why_no_store())
     return store
 
 

@@ -30,7 +30,7 @@ from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.clock import Presence, SystemClock, stay, timestamp
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.json_values import JsonObject
 
 _BETWEEN_LOOKS_SECONDS = 0.5
@@ -44,7 +44,7 @@ _HELP = Sentence(
 async def watch(console: Console, arguments: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         message = console.words("`approvals watch` needs a terminal; `approvals list` works without one")
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        raise config_error(message)
     with Keys(sys.stdin.fileno()) as keys:
         async with at_the_desk(console, "terminal"):
             console.say(console.words("Waiting for calls to decide. Ctrl-C ends."))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStatus
 from openai_responses_mcp.gate.audit.log import AuditEntry
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, differences, digest, sealed, texts_in
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import LABEL, Masking
@@ -128,7 +128,7 @@ def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
             variable=_LIFETIME_VARIABLE,
             most=LONGEST_LIFETIME_SECONDS,
         )
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        raise config_error(message)
     return given
 
 

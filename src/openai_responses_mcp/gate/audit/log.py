@@ -41,10 +41,10 @@ from openai_responses_mcp.gate.clock import Clock, timestamp
 from openai_responses_mcp.gate.errors import (
     LONGEST_ID,
     LONGEST_TEXT,
-    AgentsError,
     DuplicateRecord,
     RecordRefused,
     StoreUnavailable,
+    config_error,
     is_text,
 )
 from openai_responses_mcp.gate.json_values import JsonObject, digest
@@ -267,10 +267,10 @@ class AuditLog:
         """A named person accepts the log as it is. That is a record itself."""
         if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_TEXT:
             message = Sentence("Say in 1 to {most} characters why the loss is accepted", most=LONGEST_TEXT)
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+            raise config_error(message)
         logs, found = await self._look()
         if found.is_intact:
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("The log is intact: there is no loss to accept"))
+            raise config_error(Sentence("The log is intact: there is no loss to accept"))
         return await self._store.append(
             ExecutionLog(
                 run_id="log",
@@ -292,19 +292,16 @@ class AuditLog:
         moment = _moment(before) or ""
         logs, found = await self._look()
         if not found.is_intact:
-            raise AgentsError(
-                "AGENTS-E-RUNNER-CONFIG", Sentence("The log is not intact, so nothing is moved out of it")
-            )
+            raise config_error(Sentence("The log is not intact, so nothing is moved out of it"))
         kept = file.read()
         moved = older_than(moment, logs) if kept is None else kept
         if not moved:
             message = Sentence("No record from before {moment} can be moved out of the log", moment=moment)
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+            raise config_error(message)
         if fingerprint(moved) != fingerprint(logs[: len(moved)]):
             found = archive_verification(moved, logs, log_is_intact=True)
             is_complete = found.is_intact and not found.uncovered
-            raise AgentsError(
-                "AGENTS-E-RUNNER-CONFIG",
+            raise config_error(
                 Sentence("{name} is complete: its records have been moved out of this log before", name=file.name)
                 if is_complete
                 else Sentence("{name} is there already: choose another file", name=file.name),
@@ -326,9 +323,7 @@ class AuditLog:
             ),
         )
         if record is None:
-            raise AgentsError(
-                "AGENTS-E-RUNNER-CONFIG", Sentence("Others have moved these records out at the same time")
-            )
+            raise config_error(Sentence("Others have moved these records out at the same time"))
         return record
 
     async def verify_archive(self, records: Sequence[ExecutionLog]) -> LogVerification:
@@ -365,6 +360,4 @@ def _moment(since: str | datetime | None) -> str | None:
         moment = since if isinstance(since, datetime) else datetime.fromisoformat(since)
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, TypeError, OverflowError) as exc:
-        raise AgentsError(
-            "AGENTS-E-RUNNER-CONFIG", Sentence("since is a time such as 2026-11-16T09:00:00+09:00")
-        ) from exc
+        raise config_error(Sentence("since is a time such as 2026-11-16T09:00:00+09:00")) from exc

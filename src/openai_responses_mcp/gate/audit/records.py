@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from openai_responses_mcp.domain.texts import Sentence
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import config_error
 from openai_responses_mcp.gate.json_values import JsonObject, digest
 from openai_responses_mcp.gate.reasons import Reason, as_json
 
@@ -86,17 +86,14 @@ class LogVerification:
 def linked(log: ExecutionLog, previous: ExecutionLog | LogPlace | None) -> ExecutionLog:
     """The record with its number, the hash before it and its own."""
     sequence, before = (previous.sequence + 1, previous.hash) if previous else (1, "")
-    return replace(log, sequence=sequence, previous_hash=before, hash=_hash(log, sequence, before))
+    placed = replace(log, sequence=sequence, previous_hash=before)
+    return replace(placed, hash=hash_of(placed))
 
 
 def hash_of(log: ExecutionLog) -> str:
-    return _hash(log, log.sequence, log.previous_hash)
-
-
-def _hash(log: ExecutionLog, sequence: int, previous_hash: str) -> str:
     return digest(
-        sequence,
-        previous_hash,
+        log.sequence,
+        log.previous_hash,
         log.run_id,
         log.tool_call_id,
         log.event,
@@ -175,20 +172,19 @@ class Head:
 
 
 _NEW = Head(BEGINNING, BEGINNING)
-_HEAD_FINDINGS = (
-    "the head of the log cannot be read",
-    "the head of the log is missing",
-    "the tail from record {number} was cut, or an old copy was put back",
-    "record {number} is not in the log any more: removed, or archived with another head",
-    "record {number} is not the one that was written: the chain was rebuilt",
-    "record {number} was inserted after the end of the log",
-)
-UNREADABLE = Head(BEGINNING, BEGINNING, finding=LogFinding(1, Sentence("the head of the log cannot be read")))
+_BROKEN = "the head of the log cannot be read"
+_MISSING = "the head of the log is missing"
+_CUT = "the tail from record {number} was cut, or an old copy was put back"
+_GONE = "record {number} is not in the log any more: removed, or archived with another head"
+_REBUILT = "record {number} is not the one that was written: the chain was rebuilt"
+_INSERTED = "record {number} was inserted after the end of the log"
+UNREADABLE = Head(BEGINNING, BEGINNING, finding=LogFinding(1, Sentence(_BROKEN)))
 
 
 def kept_finding(sequence: int, problem: str) -> LogFinding:
     """A finding that a head has kept. Sentences of ours can be translated again."""
-    made = (Sentence(template, number=sequence) for template in _HEAD_FINDINGS)
+    templates = (_BROKEN, _MISSING, _CUT, _GONE, _REBUILT, _INSERTED)
+    made = (Sentence(template, number=sequence) for template in templates)
     return LogFinding(sequence, next((sentence for sentence in made if sentence == problem), problem))
 
 
@@ -219,30 +215,19 @@ def misfit(known: Head | None, last: LogPlace, hash_at: HashAt, *, is_sole_write
     contain it.
     """
     if known is None:
-        return None if last == BEGINNING else LogFinding(1, Sentence("the head of the log is missing"))
+        return None if last == BEGINNING else LogFinding(1, Sentence(_MISSING))
     if known.finding is not None or last in known.ends:
         return known.finding
     number = known.end.sequence
     if last.sequence < number:
         cut = last.sequence + 1
-        return LogFinding(
-            cut, Sentence("the tail from record {number} was cut, or an old copy was put back", number=cut)
-        )
+        return LogFinding(cut, Sentence(_CUT, number=cut))
     if all(end.sequence > 0 and hash_at(end.sequence) is None for end in known.ends):
-        return LogFinding(
-            number,
-            Sentence(
-                "record {number} is not in the log any more: removed, or archived with another head", number=number
-            ),
-        )
+        return LogFinding(number, Sentence(_GONE, number=number))
     if not any(end == BEGINNING or hash_at(end.sequence) == end.hash for end in known.ends):
-        return LogFinding(
-            number, Sentence("record {number} is not the one that was written: the chain was rebuilt", number=number)
-        )
+        return LogFinding(number, Sentence(_REBUILT, number=number))
     if is_sole_writer:
-        return LogFinding(
-            number + 1, Sentence("record {number} was inserted after the end of the log", number=number + 1)
-        )
+        return LogFinding(number + 1, Sentence(_INSERTED, number=number + 1))
     return None
 
 
@@ -277,7 +262,7 @@ class ExecutionLogStore(Protocol):
 
         None if the log does not begin with these records any more. A store need not be able to do this.
         """
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("This log store cannot move records out"))
+        raise config_error(Sentence("This log store cannot move records out"))
 
 
 class AuditHead(Protocol):

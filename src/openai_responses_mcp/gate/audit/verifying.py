@@ -152,16 +152,13 @@ def _is_known(statement: ExecutionLog, head: Head | None) -> bool:
 
 def _stated_elsewhere(statement: ExecutionLog) -> LogFinding:
     by = statement.arguments.get("by")
-    facts = {"number": statement.sequence, "who": one_line(str(by)) if by else Sentence("somebody without a name")}
-    if statement.event == LOSS_ACCEPTED:
-        problem = Sentence(
-            "record {number} accepts a loss in the name of {who}, and not with this head: accept it here too", **facts
-        )
-    else:
-        problem = Sentence(
-            "record {number} archives records in the name of {who}, and not with this head: accept it here too", **facts
-        )
-    return LogFinding(statement.sequence, problem)
+    who = one_line(str(by)) if by else Sentence("somebody without a name")
+    says = (
+        "record {number} accepts a loss in the name of {who}, and not with this head: accept it here too"
+        if statement.event == LOSS_ACCEPTED
+        else "record {number} archives records in the name of {who}, and not with this head: accept it here too"
+    )
+    return LogFinding(statement.sequence, Sentence(says, number=statement.sequence, who=who))
 
 
 def facts_to_accept(logs: Sequence[ExecutionLog], found: LogVerification) -> JsonObject:

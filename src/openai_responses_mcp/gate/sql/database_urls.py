@@ -25,7 +25,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from openai_responses_mcp.domain.extras import install_line
 from openai_responses_mcp.domain.texts import Sentence
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import config_error
 from openai_responses_mcp.gate.sql.sql_tables import metadata
 
 MARK = 0x6F726D67
@@ -51,12 +51,14 @@ def understood(url: str) -> URL:
             raise ValueError
         parsed = make_url(url)
     except (ArgumentError, ValueError, AttributeError, TypeError):
-        raise _unusable(Sentence("store is not a database URL; write sqlite:///agents.db or postgresql://…")) from None
+        raise config_error(
+            Sentence("store is not a database URL; write sqlite:///agents.db or postgresql://…")
+        ) from None
     backend = parsed.get_backend_name()
     if backend == "postgres":
-        raise _unusable(Sentence("store begins with postgresql://, not with postgres://"))
+        raise config_error(Sentence("store begins with postgresql://, not with postgres://"))
     if backend not in ("sqlite", "postgresql"):
-        raise _unusable(Sentence("store is a sqlite: or postgresql: URL, not {backend}:", backend=backend))
+        raise config_error(Sentence("store is a sqlite: or postgresql: URL, not {backend}:", backend=backend))
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     _check_driver(parsed)
@@ -69,7 +71,9 @@ def _check_driver(url: URL) -> None:
         dialect = url.get_dialect()
         dialect.import_dbapi()
     except (NoSuchModuleError, ArgumentError):
-        raise _unusable(Sentence("store names a driver that does not exist: {driver}", driver=url.drivername)) from None
+        raise config_error(
+            Sentence("store names a driver that does not exist: {driver}", driver=url.drivername)
+        ) from None
     except ImportError as exc:
         message = Sentence(
             "The driver of {driver} is not installed ({name}); write postgresql:// and {command}",
@@ -77,9 +81,9 @@ def _check_driver(url: URL) -> None:
             name=exc.name,
             command=install_line("postgres"),
         )
-        raise _unusable(message) from None
+        raise config_error(message) from None
     if dialect.is_async:
-        raise _unusable(
+        raise config_error(
             Sentence(
                 "store takes no asynchronous driver; write {backend}:// alone",
                 backend=url.get_backend_name(),
@@ -93,14 +97,14 @@ def _check_query(url: URL) -> None:
     unread = sorted(set(url.query) - _DRIVER_ARGUMENTS)
     if unread and not _is_uri(url):
         names = ", ".join(unread)
-        raise _unusable(
+        raise config_error(
             Sentence("SQLite reads {names} of store only in a URI: sqlite:///file:agents.db?…&uri=true", names=names)
         )
     try:
         if not abs(float(str(url.query.get("timeout", 0)))) <= _LONGEST_TIMEOUT_SECONDS:
             raise ValueError
     except ValueError:
-        raise _unusable(Sentence("timeout of store is a number of seconds")) from None
+        raise config_error(Sentence("timeout of store is a number of seconds")) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +140,6 @@ def _path_in(uri: str) -> str:
     return unquote(path)
 
 
-def _unusable(message: str) -> AgentsError:
-    return AgentsError("AGENTS-E-RUNNER-CONFIG", message)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # SQLite files
 
@@ -153,7 +153,7 @@ def make_ours(file: SqliteFile, busy_seconds: float) -> None:
         return
     found = os.stat(file.path)
     if not stat.S_ISREG(found.st_mode):
-        raise _unusable(Sentence("store names {name}, which is not a file", name=file.path.name))
+        raise config_error(Sentence("store names {name}, which is not a file", name=file.path.name))
     if found.st_size > 0:
         _check_owner(file.path, busy_seconds)
     if not file.is_read_only:
@@ -193,15 +193,15 @@ def _check_owner(path: Path, busy_seconds: float) -> None:
             "store names {name}, in which another program has left an unfinished write; nothing was changed",
             name=path.name,
         )
-        raise _unusable(message) from None
+        raise config_error(message) from None
     except sqlite3.DatabaseError:
         message = Sentence("store names {name}, which is not a SQLite database; nothing was changed", name=path.name)
-        raise _unusable(message) from None
+        raise config_error(message) from None
     if names and not is_marked and not names & set(metadata.tables):
         message = Sentence(
             "store names {name}, which is the database of something else; name a file of its own", name=path.name
         )
-        raise _unusable(message)
+        raise config_error(message)
 
 
 def _look(path: Path, how: str, busy_seconds: float) -> tuple[bool, set[str] | None]:

@@ -31,7 +31,7 @@ from openai_responses_mcp.gate.audit.records import (
     confirmed,
     kept_finding,
 )
-from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.gate.errors import StoreUnavailable, config_error
 from openai_responses_mcp.gate.json_values import OwnJson
 from openai_responses_mcp.gate.sql.own_files import written_beside
 
@@ -50,7 +50,7 @@ class HeadFile(AuditHead):
         self._path = Path(path)
         self._is_sole_writer = is_sole_writer
         if b"\0" in _encoded(self._path):
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("audit_head is not a path that a file can have"))
+            raise config_error(Sentence("audit_head is not a path that a file can have"))
 
     @property
     def is_sole_writer(self) -> bool:
@@ -168,9 +168,9 @@ class ArchiveOnDisk(ArchiveFile):
         except FileNotFoundError:
             return None
         except OSError as exc:
-            raise _unusable(Sentence("{file} cannot be read: {why}", file=self._path, why=exc.strerror)) from None
+            raise config_error(Sentence("{file} cannot be read: {why}", file=self._path, why=exc.strerror)) from None
         except ValueError:
-            raise _unusable(Sentence("{file} is not an archive of a log, or is cut off", file=self._path)) from None
+            raise config_error(Sentence("{file} is not an archive of a log, or is cut off", file=self._path)) from None
 
     def write(self, records: Sequence[ExecutionLog]) -> None:
         content = text_of(records).encode("utf-8", "surrogatepass")
@@ -183,11 +183,7 @@ class ArchiveOnDisk(ArchiveFile):
                 os.link(new, self._path)
             _sync_folder(self._path.parent)
         except OSError as exc:
-            raise _unusable(Sentence("{file} cannot be written: {why}", file=self._path, why=exc.strerror)) from None
-
-
-def _unusable(problem: Sentence) -> AgentsError:
-    return AgentsError("AGENTS-E-RUNNER-CONFIG", problem)
+            raise config_error(Sentence("{file} cannot be written: {why}", file=self._path, why=exc.strerror)) from None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -31,7 +31,7 @@ from openai_responses_mcp.gate.approvals.models import (
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.sql.sql_database import SqlDatabase, row_of
+from openai_responses_mcp.gate.sql.sql_database import OnDatabase, SqlDatabase, row_of
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, arguments_in, arguments_text
 from openai_responses_mcp.gate.sql.sql_tables import approvals, clock
 
@@ -41,10 +41,7 @@ _LISTENING_SECONDS = 60.0
 _NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 
 
-class SqlApprovalStore(ApprovalStore):
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
+class SqlApprovalStore(OnDatabase, ApprovalStore):
     async def latest_moment(self, now: str) -> str:
         latest = await self._database.work(_latest, is_writing=False)
         # To the second, so that many processes do not all write the same one.

@@ -218,6 +218,13 @@ class SqlDatabase:
                 connection.execute(insert(tables.clock).values(id=1, latest=""))
 
 
+class OnDatabase:
+    """A store on a database that it may share with others."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+
 def _add_new_columns(connection: Connection) -> None:
     """For tables of an earlier version, which can go on using them."""
     for table in tables.metadata.sorted_tables:

@@ -37,7 +37,7 @@ from openai_responses_mcp.gate.errors import StoreUnavailable
 from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, PolicyStore, profile_name
 from openai_responses_mcp.gate.sql.log_files import HeadFile
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook, SqlDecisionNews
-from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, SqlDatabase, row_of
+from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, OnDatabase, SqlDatabase, row_of
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, SqlStartBook
 from openai_responses_mcp.gate.sql.sql_tables import budgets, caller_calls, definitions, pins, policies, runs, standing
 from openai_responses_mcp.gate.sql.sql_tables import presence as leases
@@ -62,10 +62,7 @@ def _upsert(dialect: str, table: Table, *kept: str) -> Insert:
     return statement.on_conflict_do_update(index_elements=key, set_=changed)
 
 
-class SqlPolicyStore(PolicyStore):
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
+class SqlPolicyStore(OnDatabase, PolicyStore):
     async def get_profile(self, name: str) -> PolicyProfile:
         known = profile_name(name)
         rows = await self._database.rows(select(policies).where(policies.c.name == known))
@@ -83,10 +80,7 @@ class SqlPolicyStore(PolicyStore):
         await self._database.change(_upsert(self._database.dialect, policies), values)
 
 
-class SqlRunStateStore(RunStateStore):
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
+class SqlRunStateStore(OnDatabase, RunStateStore):
     async def begin(self, record: RunRecord) -> None:
         """Written together with the next work: until then the run has done nothing."""
         await self._database.open()
@@ -110,10 +104,7 @@ class SqlRunStateStore(RunStateStore):
         return [RunRecord(**row._mapping) for row in rows]
 
 
-class SqlPins(DefinitionPins):
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
+class SqlPins(OnDatabase, DefinitionPins):
     async def known(self) -> Mapping[str, str]:
         """Includes the guard's: for rules it is the same tool, whatever command its server has."""
 
@@ -127,10 +118,7 @@ class SqlPins(DefinitionPins):
         await self._database.change(_upsert(self._database.dialect, pins), {"tool": tool, "pin": pin})
 
 
-class SqlStandingStore(StandingStore):
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
+class SqlStandingStore(OnDatabase, StandingStore):
     async def create(self, made: StandingApproval) -> None:
         await self._database.change(insert(standing), row_of(made))
 
@@ -155,11 +143,8 @@ class SqlStandingStore(StandingStore):
         return await self._database.change(statement) == 1
 
 
-class SqlBudgetStore(BudgetStore):
+class SqlBudgetStore(OnDatabase, BudgetStore):
     """Each change is one statement, so that none is lost."""
-
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
 
     async def read(self, window: str) -> tuple[int, int]:
         query = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == window)
@@ -185,10 +170,7 @@ def put_budget(connection: Connection, window: str, used: int = 0, allowed_to: i
     connection.execute(statement)
 
 
-class SqlPresenceStore(PresenceStore):
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
+class SqlPresenceStore(OnDatabase, PresenceStore):
     async def renew(self, presence: Presence) -> None:
         long_ago = timestamp(datetime.fromisoformat(presence.renewed_at) - _LEASES_KEPT)
 
