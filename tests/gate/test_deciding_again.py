@@ -68,7 +68,7 @@ def answer(call: PlannedCall = CALL, **said: Any) -> HumanAnswer:
 async def test_a_denial_sent_to_the_model_stops_its_call_and_no_other() -> None:
     room = Room()
     await room.judged(CALL, OTHER)
-    await room.answered(answer(told="no"))
+    await room.answered(answer(denial_for_model="no"))
     assert room.guard.denial_for_model("c1") == "no"
     assert room.guard.denial_for_model("c2") is None
     assert room.guard.is_answered(CALL)
@@ -125,17 +125,28 @@ async def test_until_the_answers_take_effect_nothing_starts() -> None:
     await room.judged(CALL, OTHER)
     saved = room.guard.saved()
     room.guard = room.new_guard()
-    room.guard.restore(saved, [answer(told="no")])
+    room.guard.restore(saved, [answer(denial_for_model="no")])
     assert room.guard.is_answered(OTHER)
     assert room.guard.denial_for_model("c1") is None
     assert room.guard.is_waiting("c2")
     assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-GATE-DENIED"
 
 
+async def test_a_saved_denial_keeps_the_name_of_earlier_versions() -> None:
+    room = Room()
+    await room.judged(CALL, OTHER)
+    await room.answered(answer(denial_for_model="no"))
+    saved = json.loads(json.dumps(room.guard.saved()))
+    assert [call["answer"] and call["answer"]["told"] for call in saved["calls"]] == ["no", None]
+    room.guard = room.new_guard()
+    room.guard.restore(saved, [])
+    assert room.guard.denial_for_model("c1") == "no"
+
+
 async def test_a_call_that_the_engine_forgot_is_not_let_through() -> None:
     room = Room()
     await room.judged(CALL, OTHER)
-    await room.answered(answer(told="no"), calls=(CALL,))
+    await room.answered(answer(denial_for_model="no"), calls=(CALL,))
     assert room.guard.is_waiting("c2")
     assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-GATE-DENIED"
 
@@ -166,7 +177,7 @@ async def test_a_denial_sent_to_the_model_stays_when_its_turn_is_decided_again()
     more = PlannedCall("c3", PAY, {"amount": 7})
     await room.judged(CALL, more)
     room.judge.on("pay", GateDecision("needs_human", 1, "quite another reason"))
-    await room.answered(answer(told="no"), answer(more, changed={"amount": 6}), calls=(CALL, more))
+    await room.answered(answer(denial_for_model="no"), answer(more, changed={"amount": 6}), calls=(CALL, more))
     assert [(waiting.call.call_id, waiting.attempt) for waiting in room.guard.to_approve] == [("c3", 2)]
     again = HumanAnswer(
         Permit.of(room.guard.as_changed(more)), (said_by_judge("quite another reason"),), 2, changed={"amount": 4}
@@ -208,7 +219,7 @@ async def test_an_unchanged_approved_call_stays_approved_whatever_the_judge_says
     more = PlannedCall("c3", PAY, {"amount": 7})
     await room.judged(CALL, more)
     room.judge.on("pay", GateDecision("needs_human", 1, "quite another reason"))
-    await room.answered(answer(), answer(more, told="no"), calls=(CALL, more))
+    await room.answered(answer(), answer(more, denial_for_model="no"), calls=(CALL, more))
     assert room.guard.to_approve == []
     assert room.guard.may_start(CALL)
 
@@ -225,7 +236,7 @@ async def test_a_yes_to_a_budget_is_kept_and_a_no_is_not() -> None:
     assert await room.budgets.read("calls per run r1") == (2, 2)
     last = PlannedCall("c4", LOOK, {})
     await room.judged(last)
-    await room.answered(answer(last, told="no"), calls=(last,))
+    await room.answered(answer(last, denial_for_model="no"), calls=(last,))
     assert await room.budgets.read("calls per run r1") == (2, 2)
 
 

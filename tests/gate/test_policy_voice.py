@@ -126,7 +126,7 @@ async def test_the_file_names_the_profile_unless_the_run_chose_one() -> None:
     bench = Bench(profile="fast")
     assert await bench.decided() == "allow"
     assert await bench.decided(chosen="balanced") == "needs_human"
-    assert (bench.gate.profile_name(None), bench.gate.profile_name("strict")) == ("fast", "strict")
+    assert (bench.gate.policy.profile_name(None), bench.gate.policy.profile_name("strict")) == ("fast", "strict")
 
 
 async def test_the_scopes_of_the_file_are_the_profiles() -> None:
@@ -150,7 +150,7 @@ async def test_without_a_file_everything_is_as_it_was() -> None:
     gate = SafetyGate(FakeJudge(), SqlPolicyStore(SqlDatabase()))
     request = ToolCallRequest(TOOL.name, TOOL.kind, {}, target_tool=TOOL)
     assert (await gate.evaluate(None, request, GateContext())).decision == "needs_human"
-    assert gate.profile_name(None) == "balanced"
+    assert gate.policy.profile_name(None) == "balanced"
 
 
 SEARCH = ToolDescription("web_search", "function")
@@ -186,9 +186,9 @@ async def test_the_decision_on_a_hosted_tool_has_its_reasons() -> None:
 
 def test_the_budget_and_what_is_hidden_are_those_that_the_file_has_now() -> None:
     bench = Bench(budget={"calls": 5, "per": "hour"}, results={"secrets": "hide"})
-    assert (bench.gate.budget, bench.gate.hides_results) == (Budget(5, "hour"), True)
+    assert (bench.gate.policy.budget, bench.gate.policy.results.secrets) == (Budget(5, "hour"), "hide")
     bench.write()
-    assert (bench.gate.budget, bench.gate.hides_results) == (None, False)
+    assert (bench.gate.policy.budget, bench.gate.policy.results.secrets) == (None, "pass")
 
 
 async def test_an_approved_call_is_refused_if_the_file_denies_it_by_now() -> None:

@@ -108,6 +108,7 @@ def next_state(state: CallState, event: CallEvent) -> CallState:
 
 
 _NO_TOOL = ToolDescription("", "function")
+_SAVED_DENIAL = "told"  # the name in saved runs, also of earlier versions
 _WAITING_STATES = (CallState.HELD, CallState.ASKED, CallState.SUSPENDED)
 
 
@@ -129,7 +130,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class HumanAnswer:
-    """A human's answer about a call: yes, yes with `changed` arguments, or no with a text for the model (`told`).
+    """A human's answer about a call: yes, yes with `changed` arguments, or no, with `denial_for_model` as the text for it.
 
     `asked` are the reasons for asking, `attempt` counts the questions, and `shown` are the arguments that they saw.
     """
@@ -137,13 +138,13 @@ class HumanAnswer:
     permit: Permit
     asked: tuple[Reason, ...] = ()
     attempt: int = 1
-    told: str | None = None
+    denial_for_model: str | None = None
     changed: JsonObject | None = None
     shown: JsonObject = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
-        return self.told is None and self.changed is None
+        return self.denial_for_model is None and self.changed is None
 
 
 @dataclass(slots=True)
@@ -197,7 +198,7 @@ class CallTable:
                 "state": call.state.value,
                 "result": asdict(call.result) if call.result else None,
                 "attempt": call.attempt,
-                "answer": asdict(call.answer) if call.answer else None,
+                "answer": _renamed(asdict(call.answer), "denial_for_model", _SAVED_DENIAL) if call.answer else None,
                 "changed": asdict(call.changed) if call.changed else None,
                 "questions": [asdict(question) for question in call.questions],
             }
@@ -235,10 +236,15 @@ def _call(permit: Permit, state: CallState) -> GuardedCall:
     return GuardedCall(permit, state, PlannedCall(permit.call_id, _NO_TOOL, {}))
 
 
+def _renamed(fields: OwnJson, name: str, new_name: str) -> dict[str, JsonValue]:
+    return {new_name if key == name else key: value for key, value in fields.items()}
+
+
 def _answer(saved: OwnJson) -> HumanAnswer:
     # Earlier versions saved a sentence. Then the reasons are not known, and a changed call is asked about again.
     asked = () if isinstance(saved["asked"], str) else tuple(Reason(**one) for one in saved["asked"])
-    return HumanAnswer(**{**saved, "permit": Permit(**saved["permit"]), "asked": asked})
+    fields: OwnJson = _renamed(saved, _SAVED_DENIAL, "denial_for_model")
+    return HumanAnswer(**{**fields, "permit": Permit(**saved["permit"]), "asked": asked})
 
 
 def _question(saved: OwnJson) -> BudgetQuestion:

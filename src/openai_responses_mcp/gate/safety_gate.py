@@ -38,7 +38,7 @@ from openai_responses_mcp.gate.errors import AgentsError, config_error
 from openai_responses_mcp.gate.guardrails import FAILURES, NO_GUARDRAILS, AgentGuardrails, is_cancellation
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.policy.argument_names import unclear_name
-from openai_responses_mcp.gate.policy.rules import Budget, Policy, PolicyProfile, PolicyStore, RuleDecision
+from openai_responses_mcp.gate.policy.rules import Policy, PolicyProfile, PolicyStore, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason, Voice
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
@@ -293,12 +293,9 @@ class SafetyGate:
         decision = decide(tool, None, profile, ruling=self._ruling(tool, args))
         return decision if decision.decision == "deny" else None
 
-    def profile_name(self, chosen: str | None) -> str:
-        return self._policy.profile_name(chosen)
-
     async def profile(self, chosen: str | None) -> PolicyProfile:
         """The profile in force, with the scopes of the policy file if that has any."""
-        policy = self._policy
+        policy = self.policy
         try:
             return policy.scoped(await self._policies.get_profile(policy.profile_name(chosen)))
         except AgentsError as exc:
@@ -307,17 +304,8 @@ class SafetyGate:
             raise AgentsError("AGENTS-E-GATE-EVAL", f"The policy profile cannot be read: {exc.message}") from exc
 
     @property
-    def budget(self) -> Budget | None:
-        """That of the policy file as it is now."""
-        return self._policy.budget
-
-    @property
-    def hides_results(self) -> bool:
-        """Whether the policy file wants secrets in results hidden."""
-        return self._policy.results.secrets == "hide"
-
-    @property
-    def _policy(self) -> Policy:
+    def policy(self) -> Policy:
+        """That of the policy file as it is now, else one that says nothing."""
         return self._rules.policy if self._rules else _NO_POLICY
 
     def _ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:

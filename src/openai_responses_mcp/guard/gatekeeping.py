@@ -74,7 +74,7 @@ class Gatekeeper:
         request = self._request_for(call, attempt)
         questions: list[BudgetQuestion] = []
         try:
-            if self._gate.hides_results and (label := self._masking.label_in(call.args)):
+            if self._gate.policy.results.secrets == "hide" and (label := self._masking.label_in(call.args)):
                 message = f"The arguments hold a label that stands in the place of a secret: {label}"
                 raise AgentsError("AGENTS-E-GATE-DENIED", message)
             questions = (await self.budget.questions())[0]

@@ -68,7 +68,7 @@ async def live(
     `failure` returns only if no call can ever be decided, and says why. `last_words` are those of the server.
     """
 
-    async def told_failure() -> str:
+    async def reported_failure() -> str:
         reason = await failure()
         tell(reason)
         return reason
@@ -81,7 +81,7 @@ async def live(
     answering = asyncio.create_task(relay.read_server())
     exited = asyncio.create_task(process.ended())
     hung_up, left = asyncio.create_task(ends.hung_up.wait()), asyncio.create_task(ends.left.wait())
-    failed = asyncio.create_task(told_failure())
+    failed = asyncio.create_task(reported_failure())
     tasks = (reading, answering, exited, hung_up, left, failed)
     await asyncio.wait((*tasks, ends.stopped), return_when=asyncio.FIRST_COMPLETED)
     # A client that sends nothing more may still wait for answers to what it has sent.

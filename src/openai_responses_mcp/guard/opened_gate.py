@@ -96,7 +96,7 @@ class OpenedGate:
             NoJudge(), self._profiles, masking, rules=self._rules, standing=standing, schemas=self._schemas
         )
         budget = SessionBudget(
-            stores.budgets, stores.clock, budget_id or run_id, lambda: limits_of(gate.budget, options.name)
+            stores.budgets, stores.clock, budget_id or run_id, lambda: limits_of(self._policy().budget, options.name)
         )
         asking = Asking(
             session,

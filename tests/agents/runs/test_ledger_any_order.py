@@ -246,7 +246,7 @@ class SideBySide:
 
     def answer(self, call_id: str, said: str = "yes") -> HumanAnswer:
         permit = Permit.of(PlannedCall(call_id, TOOL, self.known[call_id].args))
-        return HumanAnswer(permit, GIVEN, told="no" if said == "told" else None, changed=CHANGES.get(said))
+        return HumanAnswer(permit, GIVEN, denial_for_model="no" if said == "told" else None, changed=CHANGES.get(said))
 
     async def read_back(self, answers: list[HumanAnswer]) -> None:
         saved = json.loads(json.dumps(self.ledger.saved()))

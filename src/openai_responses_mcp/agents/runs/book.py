@@ -262,7 +262,7 @@ def _answer_of(approval: ApprovalRecord) -> HumanAnswer:
         permit_of(approval),
         asked=request.reasons,
         attempt=approval.attempt,
-        told=f"A human refused this call{said}" if request.status == "denied" else None,
+        denial_for_model=f"A human refused this call{said}" if request.status == "denied" else None,
         changed=request.changed_arguments,
         shown=request.arguments,
     )

@@ -25,7 +25,7 @@ class Judging:
 
     @property
     def profile_name(self) -> str:
-        return self._gate.profile_name(self._context.policy_profile)
+        return self._gate.policy.profile_name(self._context.policy_profile)
 
     def context_for(self, agent: object, over_budget: Sequence[Reason] = ()) -> GateContext:
         """The demands of the run and its first agent hold for every later agent too, together with its own."""

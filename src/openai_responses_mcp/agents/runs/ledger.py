@@ -211,7 +211,7 @@ class RunLedger:
     def denial_for_model(self, call_id: str) -> str | None:
         """If a human denied the call with a text for the model: that text. The call does not start."""
         known = self._calls[call_id]
-        return known.answer.told if known.state is CallState.TOLD and known.answer else None
+        return known.answer.denial_for_model if known.state is CallState.TOLD and known.answer else None
 
     def changed(self, call_id: str) -> ChangedCall | None:
         """The call as a human changed it, if they did. The call starts with these arguments."""
@@ -345,7 +345,7 @@ class RunLedger:
         for known in list(self._calls):
             if known.answer is None:
                 continue
-            if known.answer.told is None:
+            if known.answer.denial_for_model is None:
                 await self._noted(self._budget.go_on(known.questions))
             known.questions = []
         if not self._is_to_be_decided_again:
@@ -364,9 +364,11 @@ class RunLedger:
         known = self._calls[call.call_id]
         if known.state is CallState.TOLD:
             return None
-        if known.answer is not None and known.answer.told is not None:
+        if known.answer is not None and known.answer.denial_for_model is not None:
             await self._move(call, CallEvent.TELL)
-            await self._record(self._records.about(self.as_changed(call), "told", "deny", known.answer.told))
+            await self._record(
+                self._records.about(self.as_changed(call), "told", "deny", known.answer.denial_for_model)
+            )
             return None
         (await self._move(call, CallEvent.REPLAN)).attempt += 1
         if known.answer is not None and known.answer.changed is not None:
@@ -408,7 +410,7 @@ class RunLedgers:
             """Those of the run and of the current policy file, for which a session is a run."""
             own: dict[Unit, int | None] = {"calls": extensions.max_tool_calls, "tokens": extensions.max_tokens}
             per_run = [Limit(most, unit, "run") for unit, most in own.items() if most is not None]
-            return [*limits_of(self._gate.budget, _WHOSE), *per_run]
+            return [*limits_of(self._gate.policy.budget, _WHOSE), *per_run]
 
         budget = SessionBudget(self._budgets, self._clock, run_id, limits)
         return RunLedger(run_id, self._gate, self._audit, self._masking, context, budget, user_intent)
