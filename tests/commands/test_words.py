@@ -1,5 +1,6 @@
 """The answering side in a Japanese terminal. That the table has every sentence: tests/desk/terminal/test_for_people.py."""
 
+import itertools
 import json
 import subprocess
 from contextlib import suppress
@@ -34,14 +35,14 @@ def test_templates_that_are_chosen_from_tables_are_translated() -> None:
     assert {client.how_to_name_key for client in CLIENTS} - set(IN_JAPANESE) == set()
 
 
-@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 413, 418, 429, 500])
-@pytest.mark.parametrize("error", [{}, {"code": "insufficient_quota"}, {"param": "previous_response_id"}])
-def test_every_refusal_of_the_api_is_fully_translated(status: int, error: dict[str, str]) -> None:
-    reply = httpx2.Response(status, json={"error": error}, request=httpx2.Request("POST", "https://a.org"))
-    refused = refusal(openai.APIStatusError("", response=reply, body=None), clock_in("Asia/Tokyo").now)
-    assert templates_in(refused.sentence) - set(IN_JAPANESE) == set()
-    assert str(refused) == refused.sentence
-    assert speaking(JAPANESE)(refused.sentence).endswith(f"。API の説明: HTTP {status}")
+def test_every_refusal_of_the_api_is_fully_translated() -> None:
+    errors: list[dict[str, str]] = [{}, {"code": "insufficient_quota"}, {"param": "previous_response_id"}]
+    for status, error in itertools.product((302, 400, 401, 403, 404, 413, 418, 429, 500), errors):
+        reply = httpx2.Response(status, json={"error": error}, request=httpx2.Request("POST", "https://a.org"))
+        refused = refusal(openai.APIStatusError("", response=reply, body=None), clock_in("Asia/Tokyo").now)
+        assert templates_in(refused.sentence) - set(IN_JAPANESE) == set()
+        assert str(refused) == refused.sentence
+        assert speaking(JAPANESE)(refused.sentence).endswith(f"。API の説明: HTTP {status}")
 
 
 def test_a_text_that_is_not_in_the_table_is_said_as_it_is() -> None:
