@@ -28,8 +28,6 @@ _TO_END_OF_LINE = "\x1b[K"
 _TO_END_OF_SCREEN = "\x1b[J"
 # Escape sequences in rendered lines: styles and link addresses.
 _UNSEEN = re.compile(r"\x1b\[[\d;]*m|\x1b\]8;[^\x1b]*\x1b\\")
-# At most this share of the time goes into rendering: reading the stream comes first.
-_RENDERING_SHARE = 0.2
 
 Render = Callable[[str, int], str]
 
@@ -76,7 +74,6 @@ class LiveView:
         self._frames = 0
         self._lines: list[str] = []
         self._rendered_for = (0, 0)
-        self._renders_at = 0.0
         self._drawn: list[int] = []  # the columns of each line that is on the screen
 
     def hear(self, progress: Progress) -> None:
@@ -99,18 +96,13 @@ class LiveView:
         width, height = self._room()
         lines = [self._line(width)]
         if self._render and self._words and height > 1:
-            lines += self._rendered(self._render, width, height)[1 - height :]
+            if (self._pieces, width) != self._rendered_for:
+                end = _end_of(self._words, 2 * width * height)
+                self._lines = self._render(visible(end), width).splitlines()
+                self._rendered_for = (self._pieces, width)
+            lines += self._lines[1 - height :]
         self._write(self._back(width) + f"{_TO_END_OF_LINE}\n".join(lines) + _TO_END_OF_SCREEN)
         self._drawn = [columns(_UNSEEN.sub("", line)) for line in lines]
-
-    def _rendered(self, render: Render, width: int, height: int) -> list[str]:
-        """The end of the answer so far, as lines. New words are rendered now and then."""
-        now, key = self._monotonic(), (self._pieces, width)
-        if key != self._rendered_for and (now >= self._renders_at or width != self._rendered_for[1]):
-            self._lines = render(visible(_end_of(self._words, 2 * width * height)), width).splitlines()
-            self._rendered_for = key
-            self._renders_at = now + (self._monotonic() - now) / _RENDERING_SHARE
-        return self._lines
 
     def wipe(self) -> None:
         if self._drawn:
