@@ -208,7 +208,7 @@ class AgentRunner:
     async def status(self, agent: object = None) -> AgentsStatus:
         """How this runner is set up, with the tools of the given agent, else of all agents with unfinished runs."""
         agents = [agent] if agent is not None else self._parts.book.agents
-        look = self._parts.ledgers.for_a_look()
+        look = self._parts.ledgers.looking_ledger()
         tools = [tool for one in agents for tool in await self._parts.engine.describe(one, look)]
         return await self._parts.diagnosis.status(tools)
 

@@ -67,7 +67,7 @@ class CallInFlight(RequestError):
 class GatewayError(AnsweringError):
     """A failed attempt to get a reply; `retries` counts the attempts made before the last one.
 
-    `what` is the message without the advice to ask again, for a response that can still be fetched. An error with a
+    `what_happened` is the message without the advice to ask again, for a response that can still be fetched. An error with a
     `cause` has the facts of that one.
     """
 
@@ -77,7 +77,7 @@ class GatewayError(AnsweringError):
         self,
         message: str,
         *,
-        what: str | None = None,
+        what_happened: str | None = None,
         status: int | None = None,
         kind: str | None = None,
         code: str | None = None,
@@ -87,7 +87,7 @@ class GatewayError(AnsweringError):
         cause: "GatewayError | None" = None,
     ) -> None:
         super().__init__(message)
-        self.what = message if what is None else what
+        self.what_happened = message if what_happened is None else what_happened
         self.status = status
         self.kind = kind
         self.code = code

@@ -555,7 +555,7 @@ async def test_a_decision_says_if_arguments_go_to_a_server_unchecked(
 async def test_a_ledger_for_a_look_starts_nothing_and_records_no_offer(store: BreakableLogStore) -> None:
     gate = SafetyGate(FakeJudge(), FakePolicyStore())
     ledgers = RunLedgers(gate, audit_on(store), MASKING, FakeBudgetStore(), FakeClock())
-    look = ledgers.for_a_look()
+    look = ledgers.looking_ledger()
     await look.offer_hosted(None, ToolDescription("web_search", "function"))
     assert await store.query() == []
     assert await code_of(look.starting(CALL.call_id, TOOL, CALL.args)) == "AGENTS-E-GATE-DENIED"

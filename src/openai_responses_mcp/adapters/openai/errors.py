@@ -115,7 +115,7 @@ def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
     detail = _CLASS_NAME.sub("", " ".join(words_of(exc)[:_LONGEST_FACT].split()))
     what = Sentence(words.what, detail=f" ({mask(detail)[:LONGEST_BODY]})" if detail else "")
     advised, fetching = (_advised(what, advice) for advice in (words.advice, words.fetching))
-    return error(advised, what=fetching, name=type(exc).__name__)
+    return error(advised, what_happened=fetching, name=type(exc).__name__)
 
 
 def _advised(what: Sentence, advice: str) -> Sentence:
@@ -130,7 +130,7 @@ def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
     what = Sentence("The API ended the stream with an error ({reason}).", reason=reason)
     return GatewayBroken(
         Sentence("{what} Ask again.", what=what),
-        what=what,
+        what_happened=what,
         kind=None if facts is event else _text_or_none(facts.get("type")),
         code=_text_or_none(facts.get("code")),
         name="APIError",
@@ -142,9 +142,10 @@ def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayEr
     facts = _facts_of(exc.response.content)
     error, what, advice = _verdict(exc.status_code, facts)
     says = Sentence("The API says: {message}", message=facts["message"] or f"HTTP {exc.status_code}")
+    without_advice = Sentence("{what}. {says}", what=what, says=says)
     return error(
         Sentence("{what}. {says}", what=_advised(what, advice), says=says),
-        what=Sentence("{what}. {says}", what=what, says=says) if issubclass(error, GatewayOverloaded) else None,
+        what_happened=without_advice if issubclass(error, GatewayOverloaded) else None,
         status=exc.status_code,
         kind=facts["type"],
         code=facts["code"],

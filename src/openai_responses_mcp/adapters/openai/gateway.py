@@ -181,10 +181,10 @@ class OpenAIResponsesGateway(LLMGateway):
         except GatewayError as exc:
             if run.response_id is None:
                 raise
-            reason = exc.what
+            reason = exc.what_happened
             if exc.demands_long_wait:
                 seconds = f"{exc.retry_after_seconds:.0f}"
-                reason = Sentence("The API wants us to wait for {seconds} s. {what}", seconds=seconds, what=exc.what)
+                reason = Sentence("The API wants us to wait for {seconds} s. {what}", seconds=seconds, what=reason)
             raise self._still_running(reason, run.response_id, exc) from exc
 
     @asynccontextmanager
@@ -212,7 +212,7 @@ class OpenAIResponsesGateway(LLMGateway):
             return self._timeout()
         reason = Sentence("No complete answer within {seconds} s.", seconds=f"{self._timeout_seconds:g}")
         if run.trouble is not None:
-            reason = Sentence("{reason} {trouble}", reason=reason, trouble=run.trouble.what)
+            reason = Sentence("{reason} {trouble}", reason=reason, trouble=run.trouble.what_happened)
         return self._still_running(reason, run.response_id, run.trouble)
 
     def _still_running(self, reason: str, response_id: str, cause: GatewayError | None) -> StillRunning:

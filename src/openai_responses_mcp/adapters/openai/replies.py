@@ -115,7 +115,7 @@ class StreamEnded(Exception):
 
 def stream_cut() -> GatewayBroken:
     what = Sentence("The stream ended before the answer was complete.")
-    return GatewayBroken(Sentence("{what} Ask again.", what=what), what=what)
+    return GatewayBroken(Sentence("{what} Ask again.", what=what), what_happened=what)
 
 
 class ReplyStream:

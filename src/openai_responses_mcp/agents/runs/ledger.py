@@ -415,6 +415,6 @@ class RunLedgers:
         budget = SessionBudget(self._budgets, self._clock, run_id, limits)
         return RunLedger(run_id, self._gate, self._audit, self._masking, context, budget, user_intent)
 
-    def for_a_look(self) -> RunLedger:
+    def looking_ledger(self) -> RunLedger:
         budget = SessionBudget(self._budgets, self._clock, "", list)
         return LookingLedger("", self._gate, self._audit, self._masking, GateContext(), budget)

@@ -187,7 +187,7 @@ async def _paused_at_tools(session: Session, saved: OwnJson) -> PausedRun:
 
 
 async def _paused_at_handoff(session: Session, saved: OwnJson) -> PausedRun:
-    double = session.takeover.find(saved["agent"])
+    double = session.takeover.double_named(saved["agent"])
     if double is None:
         raise LookupError("the agent that was speaking cannot be reached from the agent given")
     await double.get_all_tools(session.context)

@@ -128,7 +128,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
         if is_standing:
             self.standing[_key(item)] = decision
 
-    def went_on_as(self, state: sdk.RunState[Any, Any]) -> None:
+    def continue_as(self, state: sdk.RunState[Any, Any]) -> None:
         """Continue from the given state. The decisions are used up."""
         self.__dict__.update(_as_ours(state, "", {}, self.standing).__dict__)
 

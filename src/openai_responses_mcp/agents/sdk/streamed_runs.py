@@ -52,7 +52,7 @@ class StreamedRun:
         self._cancelled: Literal["immediate", "after_turn"] | None = None
         self._live: sdk.RunResultStreaming | None = None
         # The newest state in which the run has gone on.
-        self._went_on: sdk.RunState[Any, Any] | None = None
+        self._newest_state: sdk.RunState[Any, Any] | None = None
         # Events that were not read yet; None at the end.
         self._unread: asyncio.Queue[sdk.StreamEvent | None] = asyncio.Queue()
         self._failure: BaseException | None = None
@@ -84,8 +84,8 @@ class StreamedRun:
         except BaseException as exc:
             self._failure = exc
         finally:
-            if self._state is not None and self._went_on is not None:
-                self._state.went_on_as(self._went_on)
+            if self._state is not None and self._newest_state is not None:
+                self._state.continue_as(self._newest_state)
             if isinstance(self._context, sdk.RunContextWrapper):
                 note_calls(self._context, self.result)
             is_settled.reset(settled)
@@ -157,7 +157,7 @@ class StreamedRun:
                         if self._cancelled is not None:
                             raw.cancel(mode=self._cancelled)
                     elif isinstance(raw, sdk.RunState):
-                        self._went_on = raw
+                        self._newest_state = raw
                     elif raw is not None:
                         yield cast(sdk.StreamEvent, raw)
                     if event.result is not None:

@@ -115,7 +115,7 @@ class Takeover:
     def original_of(self, agent: Agent[Any]) -> Agent[Any]:
         return self._originals.get(id(agent), agent)
 
-    def find(self, name: str) -> Agent[Any] | None:
+    def double_named(self, name: str) -> Agent[Any] | None:
         """A double by its agent's name, among all that can be reached."""
         return next((double for double in self._doubles.values() if double.name == name), None)
 
