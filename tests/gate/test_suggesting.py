@@ -98,7 +98,7 @@ rules:
     when: {path: "/etc/passwd"}
     decide: deny
     reason: "no secrets"
-  # 1 call, all denied.
+  # 1 call, denied.
   - tools: ["files/delete"]
     decide: deny
     reason: "nothing is deleted here"
@@ -173,7 +173,7 @@ def test_the_narrowest_condition_covers_the_calls(calls: list[Any], when: str | 
 
 def test_a_tool_without_arguments_is_allowed_as_it_is() -> None:
     text = History().call("clock/now", "approved").text()
-    assert '# 1 call, all allowed.\n  - tools: ["clock/now"]\n    decide: allow' in text
+    assert '# 1 call, allowed.\n  - tools: ["clock/now"]\n    decide: allow' in text
     assert "allow" not in History().call("clock/now", "approved", key="***").text().replace("allowed", "")
 
 
@@ -185,8 +185,8 @@ def test_of_many_arguments_that_could_be_given_the_first_few_are_missing() -> No
 def test_each_server_has_its_own_rules() -> None:
     text = History().call("files/read", "approved", path="/a").call("git/log", "approved").text()
     for tool in ("files/read", "git/log"):
-        assert f'# 1 call, all allowed. The server says that these tools only read.\n  - tools: ["{tool}"]' in text
-    assert text.endswith('  - tools: ["git/*"]\n    decide: ask\n')
+        assert f'# 1 call, allowed. The server says that these tools only read.\n  - tools: ["{tool}"]' in text
+    assert text.endswith('  - tools: ["files/*", "git/*"]\n    decide: ask\n')
 
 
 def test_a_server_with_the_name_of_a_kind_of_tool_is_written_as_rules_write_it() -> None:

@@ -189,8 +189,12 @@ def test_the_diff_shows_no_secret(machine: Machine) -> None:
     secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"
     machine.cursor.write_text(json.dumps({"mcpServers": {"x": {"command": "x", "args": ["--token", secret]}}}))
     said = machine.setup("cursor", "--dry-run")
-    assert "guard" in said
+    assert said.endswith(
+        f"To guard: x (1 in {machine.cursor})\nNothing was written. To write it, leave out --dry-run.\n"
+    )
     assert secret not in said
+    machine.setup("cursor", "--yes")
+    assert f"To guard no longer: x (1 in {machine.cursor})\n" in machine.setup("--undo", "--dry-run")
 
 
 def test_clients_servers_and_a_policy_can_be_named(machine: Machine) -> None:
@@ -274,7 +278,7 @@ def test_servers_of_a_folder_are_guarded_only_when_asked_for(machine: Machine) -
     section = {"mcpServers": {"c": {"command": "c", "args": []}}}
     (machine.home / ".claude.json").write_text(json.dumps({"projects": {str(project): section}}, indent=2))
     said = machine.setup("claude-code", "--yes")
-    assert f"Left alone: c in {machine.home / '.claude.json'}: it belongs to {project}: run guard setup" in said
+    assert f"Left alone: c in {machine.home / '.claude.json'}: it belongs to a project: cd {project} && openai" in said
     machine.setup("cursor", "claude-code", "--project", "--yes")
     assert machine.setup("claude-code", "--yes") == "Nothing to change.\n"
     assert machine.cursor.read_text() == CURSOR
@@ -282,7 +286,8 @@ def test_servers_of_a_folder_are_guarded_only_when_asked_for(machine: Machine) -
     claude = json.loads((machine.home / ".claude.json").read_text())["projects"][str(project)]["mcpServers"]
     assert claude["c"]["args"][-1] == "c"
     policy = machine.policy("rules.yaml")
-    assert f"it belongs to {project}: run guard setup" in machine.setup("claude-code", "--policy", policy, "--yes")
+    said = machine.setup("claude-code", "--policy", policy, "--yes")
+    assert f"cd {project} && openai-responses-mcp guard setup --project --policy {policy}\n" in said
     machine.setup("--undo", "--yes")
     assert json.loads((machine.home / ".claude.json").read_text())["projects"][str(project)] == section
 

@@ -131,14 +131,15 @@ class _Suggesting:
         for server in dict.fromkeys(tool.partition("/")[0] for tool in reading):
             own = [tool for tool in reading if tool.startswith(f"{server}/")]
             count = sum(len(self._of(tool, "allowed")) for tool in own)
-            comment = f"{_calls(count)}, all allowed. The server says that these tools only read."
+            comment = f"{_calls(count, 'allowed')} The server says that these tools only read."
             yield SuggestedRule(comment, tuple(map(_glob_of, own)), "allow", claims="reads")
         for tool in tools:
             if tool not in reading:
                 yield from self._allowance(tool)
-        for server in dict.fromkeys(tool.partition("/")[0] for tool in tools):
-            comment = "Everything else stays a question."
-            yield SuggestedRule(comment, (f"{_glob_of(f'{server}/x').removesuffix('x')}*",), "ask")
+        servers = dict.fromkeys(tool.partition("/")[0] for tool in tools)
+        if servers:
+            globs = tuple(f"{_glob_of(f'{server}/x').removesuffix('x')}*" for server in servers)
+            yield SuggestedRule("Everything else stays a question.", globs, "ask")
 
     def _of(self, tool: str, *verdicts: str) -> list[DecidedCall]:
         return [call for call in self._calls if call.tool == tool and call.verdict in verdicts]
@@ -152,7 +153,7 @@ class _Suggesting:
         when = self._telling(self._narrowest(denied), allowed) if denied and allowed else {}
         if not denied or (allowed and not when):
             return
-        comment = f"{_calls(len(denied))}, denied." if allowed else f"{_calls(len(denied))}, all denied."
+        comment = _calls(len(denied), "denied", len(denied) + len(allowed))
         reasons = [call.comment for call in denied if call.comment.strip()]
         reason = reasons[-1][:_LONGEST_REASON].encode("utf-8", "replace").decode() if reasons else ""
         yield SuggestedRule(comment, (_glob_of(tool),), "deny", when, reason=reason)
@@ -163,7 +164,7 @@ class _Suggesting:
             return
         when = self._narrowest(allowed)
         if when or not (self._arguments(tool) or any(call.args for call in allowed)):
-            comment = f"{_calls(len(allowed))}, {'' if self._of(tool, 'denied') else 'all '}allowed."
+            comment = _calls(len(allowed), "allowed", len(self._of(tool, "allowed", "denied")))
             yield SuggestedRule(comment, (_glob_of(tool),), "allow", when)
 
     def _arguments(self, tool: str) -> list[str]:
@@ -260,7 +261,8 @@ class _Suggesting:
 
 
 def _written(rules: Sequence[SuggestedRule], decided: int) -> str:
-    lines = [f"# Suggested from {_calls(decided)} that people have decided. Read it before you use it."]
+    calls = "1 call" if decided == 1 else f"{decided} calls"
+    lines = [f"# Suggested from {calls} that people have decided. Read it before you use it."]
     lines += ["version: 1", "profile: balanced", "", f"rules:{'' if rules else ' []'}"]
     for rule in rules:
         lines.append(f"  # {rule.comment}")
@@ -288,8 +290,11 @@ def _key(name: str) -> str:
     return name if _PLAIN_KEY.fullmatch(name) else _yaml(name)
 
 
-def _calls(count: int) -> str:
-    return "1 call" if count == 1 else f"{count} calls"
+def _calls(count: int, verdict: str, of: int | None = None) -> str:
+    """How many calls are behind a rule; all of them, unless it is some of more."""
+    if count == 1:
+        return f"1 call, {verdict}."
+    return f"{count} calls, {'all ' if of in (None, count) else ''}{verdict}."
 
 
 def _glob_of(tool: str) -> str:

@@ -76,7 +76,16 @@ def main(
     if not changing:
         _say(words("Nothing to change."))
         return 0
+    if arguments.dry_run or not arguments.yes:
+        says = (
+            "To guard no longer: {names} ({count} in {file})"
+            if arguments.undo
+            else "To guard: {names} ({count} in {file})"
+        )
+        for plan in changing:
+            _say_fitted(words(says, names=_names(plan), count=len(plan.guarded), file=plan.file))
     if arguments.dry_run:
+        _say(words("Nothing was written. To write it, leave out --dry-run."))
         return 0
     if not arguments.yes:
         if ask is None or not sys.stdin.isatty():
@@ -170,6 +179,10 @@ def _show(plans: Sequence[Plan], changing: Sequence[Plan], words: Words) -> None
             _say_fitted(words("Left alone: {entry}", entry=words.of(skipped)))
 
 
+def _names(plan: Plan) -> str:
+    return ", ".join(shlex.quote(one.keys[-1]) for one in plan.guarded)
+
+
 def _say(text: str) -> None:
     sys.stdout.write(f"{visible(text)}\n")
 
@@ -198,9 +211,8 @@ def _write(plans: Sequence[Plan], notes: Notes, words: Words, *, is_undo: bool) 
             continue
         if is_undo:
             notes.forget(plan.guarded)
-        names = ", ".join(shlex.quote(one.keys[-1]) for one in plan.guarded)
         says = "No longer guarded: {names} ({count} in {file})" if is_undo else "Guarded: {names} ({count} in {file})"
-        _say_fitted(words(says, names=names, count=len(plan.guarded), file=plan.file))
+        _say_fitted(words(says, names=_names(plan), count=len(plan.guarded), file=plan.file))
         for one in () if is_undo else plan.guarded:
             if one.text_after and not any(word.startswith("Authorization=") for word in one.after):
                 # With the HTTP client, which no other set-up needs.

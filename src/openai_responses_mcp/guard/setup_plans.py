@@ -4,6 +4,7 @@ Nothing is written here. For each entry that a plan leaves alone, it gives the r
 """
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -98,7 +99,9 @@ def guarding(
             why_not = _why_not(entry)
             lacks_policy = why_not == _GUARDED and _lacks(policy, entry)
             if why_not is None or (lacks_policy and (path, entry.keys) in made):
-                why = Sentence("it belongs to {folder}: run guard setup --project there", folder=folder)
+                command = f"cd {shlex.quote(folder)} && openai-responses-mcp guard setup --project"
+                command += "" if policy is None else f" --policy {shlex.quote(policy)}"
+                why = Sentence("it belongs to a project: {command}", command=command)
                 skipped.append(_left_alone(entry.name, path, why))
             elif lacks_policy:
                 skipped.append(_left_alone(entry.name, path, _GUARDED_BY_HAND))

@@ -140,6 +140,9 @@ def test_before_the_first_guard_there_is_nothing_to_see_but_a_store_to_wait_at(
         assert capsys.readouterr().out == "There is no store yet; the first guarded call makes one.\n"
         assert main(words) == 0
         assert capsys.readouterr().out == "[]\n"
+    for words in (["log", "verify"], ["log", "--verify"], ["policy", "suggest"], ["policy", "test", "a.yaml"]):
+        assert command(words) == 2
+        assert capsys.readouterr().err.startswith("openai-responses-mcp: there is no store yet: the first guarded call")
     assert list(tmp_path.iterdir()) == []
     assert (
         store_to_wait_at(None, {"XDG_STATE_HOME": str(tmp_path)})

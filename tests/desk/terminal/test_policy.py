@@ -85,7 +85,7 @@ def test_with_a_store_names_that_it_does_not_know_are_named(file: Path, sqlite_u
     assert main(["policy", "check", str(file), "--store", sqlite_url]) == 1
     assert capsys.readouterr().out.splitlines() == [
         f"{file}:3: rule 1: no tool of files is known as write_fil (did you mean files/write_file?)",
-        f"{file}:4: rule 2: no argument is called /pth (did you mean path?)",
+        f"{file}:4: rule 2: no argument is called pth (did you mean path?)",
     ]
 
 

@@ -214,7 +214,7 @@ def test_unknown_names_are_found() -> None:
             ],
         ),
         ({"tools": ["files/*"], "when": {"path": "x", "/options/depth": "x", "/headers/X": "x"}}, []),
-        ({"tools": ["files/*"], "when": {"pth": "x"}}, ["no argument is called /pth (did you mean path?)"]),
+        ({"tools": ["files/*"], "when": {"pth": "x"}}, ["no argument is called pth (did you mean path?)"]),
         (
             {"tools": ["files/*"], "when": {"/options/dept": "x"}},
             ["no argument is called /options/dept (did you mean depth?)"],
@@ -224,7 +224,7 @@ def test_unknown_names_are_found() -> None:
         ({"tools": ["FILESX/*"]}, ["no server is known as FILESX (did you mean files?)"]),
         (
             {"tools": ["files/*"], "when": {"/optins/depth": "x"}},
-            ["no argument is called /optins (did you mean options?)"],
+            ["no argument is called optins (did you mean options?)"],
         ),
     ]
     for rule, found in cases:

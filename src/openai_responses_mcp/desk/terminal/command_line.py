@@ -88,7 +88,8 @@ def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser
 
 def _without_store(arguments: argparse.Namespace) -> int:
     """Before the guard has run there is nothing to show, which is no error."""
-    if arguments.command not in _LOOKING or not find_spec("sqlalchemy"):
+    is_looking = arguments.command in _LOOKING and not getattr(arguments, "verify", False)
+    if not is_looking or not find_spec("sqlalchemy"):
         return complain(why_no_store())
     none_yet = words_here()("There is no store yet; the first guarded call makes one.")
     sys.stdout.write("[]\n" if arguments.json else f"{none_yet}\n")

@@ -23,7 +23,7 @@ from openai_responses_mcp.desk.words import on_one_line
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
-from openai_responses_mcp.gate.errors import AgentsError, config_error
+from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.checking import KnownTools
 from openai_responses_mcp.gate.policy.fitting import claims_of, policy_name
 from openai_responses_mcp.gate.reasons import shown
@@ -107,7 +107,9 @@ WOULD: Mapping[str | None, str] = {"allow": "allow", "needs_human": "ask", "deny
 async def _test(writer: Writer, arguments: argparse.Namespace) -> int:
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
-    store = _store(arguments)
+    store = store_from(arguments.store, os.environ)
+    if not store:
+        return complain(why_no_store())
     rules, stores = open_rules(arguments.file, store), open_stores(store, must_exist=True)
     claims = {name: annotations_of(entry) for name, entry in (await pinned_entries(stores.pins)).items()}
     found = await replay(rules, stores.policies, stores.logs, claims)
@@ -129,13 +131,6 @@ async def _test(writer: Writer, arguments: argparse.Namespace) -> int:
     summary += words("; for {count} the log does not show enough", count=hidden) if hidden else ""
     writer.show({"calls": found.calls, "found": facts}, *_table(writer, found.found), summary)
     return 1 if otherwise else 0
-
-
-def _store(arguments: argparse.Namespace) -> str:
-    store = store_from(arguments.store, os.environ)
-    if not store:
-        raise config_error(why_no_store())
-    return store
 
 
 def _table(writer: Writer, found: Sequence[Replayed]) -> list[str]:
@@ -172,7 +167,10 @@ async def _suggest(writer: Writer, arguments: argparse.Namespace) -> int:
     from openai_responses_mcp.adapters.policy_file import LinearPatterns, SystemPaths
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
-    stores = open_stores(_store(arguments), must_exist=True)
+    store = store_from(arguments.store, os.environ)
+    if not store:
+        return complain(why_no_store())
+    stores = open_stores(store, must_exist=True)
     entries, logs = await pinned_entries(stores.pins), await stores.logs.query()
     text = suggest(logs, entries, SystemPaths(), LinearPatterns(), arguments.server or "")
     if arguments.write is not None:

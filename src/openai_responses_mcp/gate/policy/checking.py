@@ -238,5 +238,6 @@ def _unknown_argument(steps: tuple[str, ...], schema: JsonObject) -> str:
     for place, step in enumerate(steps):
         names = names_at(steps[:place], schema)
         if names and step not in names:
-            return f"no argument is called {place_of(steps[: place + 1])}{did_you_mean(step, names)}"
+            name = place_of(steps[: place + 1]) if place else step
+            return f"no argument is called {name}{did_you_mean(step, names)}"
     return ""
