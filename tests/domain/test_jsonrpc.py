@@ -24,9 +24,8 @@ def test_an_object_with_a_key_twice_inside_a_list_has_no_outermost_object() -> N
     assert refused.value.members == []
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_what_is_no_json_is_refused_in_plain_words() -> None:
+    cases: list[tuple[str, str]] = [
         ("", "Expecting value: line 1 column 1 (char 0)"),
         ("\ufeff{}", "it begins with a byte order mark (BOM)"),
         ("NaN", "NaN is not JSON"),
@@ -35,13 +34,11 @@ def test_an_object_with_a_key_twice_inside_a_list_has_no_outermost_object() -> N
         ('{"a": 1, "a": -1e999}', "a number is too large"),
         ("9" * 5000, "a number has too many digits"),
         ("[" * 100_000, "nesting too deep"),
-    ],
-    ids=lambda text: text[:20],
-)
-def test_what_is_no_json_is_refused_in_plain_words(text: str, reason: str) -> None:
-    with pytest.raises(UnreadableJson) as refused:
-        read_json(text)
-    assert str(refused.value) == reason
+    ]
+    for text, reason in cases:
+        with pytest.raises(UnreadableJson) as refused:
+            read_json(text)
+        assert str(refused.value) == reason
 
 
 def test_the_place_of_bytes_that_are_not_utf_8_is_named() -> None:

@@ -153,22 +153,18 @@ async def test_a_call_outside_the_scopes_is_refused_without_the_judge() -> None:
 CASED = replace(FUNCTION, parameters={"allOf": [{"properties": {"path": {"type": "string"}}}]})
 
 
-@pytest.mark.parametrize(
-    ("request_", "context", "error"),
-    [
+async def test_a_call_that_cannot_be_decided_on_is_refused_without_the_judge() -> None:
+    cases: list[tuple[ToolCallRequest, dict[str, Any], str]] = [
         (a_request(None), {}, "AGENTS-E-AGENT-CAPABILITY-RESOLVE: add is not a tool of this agent"),
         (a_request(FUNCTION, **{"<ambiguous>": "{}"}), {}, "AGENTS-E-GATE-DENIED: The arguments of the call could be read in more than one way"),
         (a_request(CASED, Path="/etc/passwd"), {}, 'AGENTS-E-GATE-DENIED: The name of an argument is not clear: "Path" could'),
         (a_request(), {"policy_profile": "lenient"}, "AGENTS-E-POLICY-INVALID"),
         (a_request(x="rm -rf /"), {"guardrails": create_guardrails_template(tool_rules=["rm -rf"])}, "AGENTS-E-GUARDRAIL-DENIED"),
-    ],
-)  # fmt: skip
-async def test_a_call_that_cannot_be_decided_on_is_refused_without_the_judge(
-    request_: ToolCallRequest, context: dict[str, Any], error: str
-) -> None:
-    judge = FakeJudge()
-    assert str(await refusal(a_gate(judge), request_, **context)).startswith(error)
-    assert judge.requests == []
+    ]  # fmt: skip
+    for request_, context, error in cases:
+        judge = FakeJudge()
+        assert str(await refusal(a_gate(judge), request_, **context)).startswith(error)
+        assert judge.requests == []
 
 
 async def test_a_profile_that_cannot_be_read_refuses_everything() -> None:
@@ -230,10 +226,10 @@ BROKEN_JUDGES: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "message"), BROKEN_JUDGES)
-async def test_a_judge_without_a_valid_verdict_refuses(judge: Any, message: str) -> None:
-    failure = await refusal(a_gate(judge))
-    assert str(failure).startswith(f"AGENTS-E-GATE-EVAL: {message}")
+async def test_a_judge_without_a_valid_verdict_refuses() -> None:
+    for judge, message in BROKEN_JUDGES:
+        failure = await refusal(a_gate(judge))
+        assert str(failure).startswith(f"AGENTS-E-GATE-EVAL: {message}")
 
 
 async def failing(*_: Any) -> GateDecision:

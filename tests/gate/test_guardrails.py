@@ -34,9 +34,8 @@ async def refusal_of(rule: Rule, **args: Any) -> str:
     return ""
 
 
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
+async def test_rules_see_the_texts_themselves() -> None:
+    cases: list[tuple[Rule, str]] = [
         ("削除", "全部削除して"),
         ('say "hi"', 'say "hi" to them'),
         ("C:\\Windows", "del C:\\Windows\\*"),
@@ -44,17 +43,15 @@ async def refusal_of(rule: Rule, **args: Any) -> str:
         (re.compile("^rm.*/$"), "rm -rf /"),
         (re.compile(r"\\\\share"), "\\\\share\\x"),
         (re.compile("(?m)^second$"), "first\nsecond"),
-    ],
-)
-async def test_rules_see_the_texts_themselves(rule: Rule, text: str) -> None:
-    places: list[dict[str, Any]] = [{"x": text}, {text: 1}, {"x": ["a", text]}, {"x": [{"y": {"z": (text,)}}]}]
-    for args in places:
-        assert await refusal_of(rule, **args), args
+    ]
+    for rule, text in cases:
+        places: list[dict[str, Any]] = [{"x": text}, {text: 1}, {"x": ["a", text]}, {"x": [{"y": {"z": (text,)}}]}]
+        for args in places:
+            assert await refusal_of(rule, **args), args
 
 
-@pytest.mark.parametrize(
-    ("rule", "args"),
-    [
+async def test_rules_see_what_stands_in_several_places_too() -> None:
+    cases: list[tuple[Rule, dict[str, Any]]] = [
         ("rm -rf", {"argv": ["rm", "-rf", "/"]}),
         (re.compile("curl.*password"), {"a": "curl", "b": "the password"}),
         ("9000000", {"amount": 9000000}),
@@ -65,10 +62,9 @@ async def test_rules_see_the_texts_themselves(rule: Rule, text: str) -> None:
         ("note", {}),
         (re.compile("^note$"), {}),
         ("note x rm", {"x": "rm"}),
-    ],
-)
-async def test_rules_see_what_stands_in_several_places_too(rule: Rule, args: dict[str, Any]) -> None:
-    assert await refusal_of(rule, **args)
+    ]
+    for rule, args in cases:
+        assert await refusal_of(rule, **args)
 
 
 async def test_a_call_that_breaks_no_rule_passes() -> None:
@@ -92,9 +88,8 @@ def _leaves(_: Any) -> None:
     raise SystemExit
 
 
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
+async def test_a_refusal_says_why() -> None:
+    cases: list[tuple[Rule, str]] = [
         ("x", "tool: a text that must not occur"),
         (re.compile("x"), "tool: a pattern that must not match"),
         (lambda _: "not now", "tool: not now"),
@@ -106,10 +101,9 @@ def _leaves(_: Any) -> None:
         (_breaks, "tool: the rule failed with KeyError"),
         (_gives_up, "tool: the rule failed with CancelledError"),
         (_leaves, "tool: the rule failed with SystemExit"),
-    ],
-)
-async def test_a_refusal_says_why(rule: Rule, message: str) -> None:
-    assert await refusal_of(rule, x="x") == message
+    ]
+    for rule, message in cases:
+        assert await refusal_of(rule, x="x") == message
 
 
 async def test_a_run_that_is_cancelled_while_a_rule_thinks_is_cancelled() -> None:

@@ -4,8 +4,6 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.policy.rules import PROFILES, Budget, PolicyProfile, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
@@ -156,9 +154,8 @@ async def test_without_a_file_everything_is_as_it_was() -> None:
 SEARCH = ToolDescription("web_search", "function")
 
 
-@pytest.mark.parametrize(
-    ("rule", "offered"),
-    [
+async def test_a_hosted_tool_is_refused_where_a_human_would_be_asked() -> None:
+    cases: list[tuple[Any, str]] = [
         ({"tools": ["function/other"], "decide": "deny"}, "allow"),
         ({"tools": ["function/web_*"], "decide": "allow"}, "allow"),
         ({"tools": ["function/web_*"], "risk": 2}, "allow"),
@@ -166,10 +163,9 @@ SEARCH = ToolDescription("web_search", "function")
         ({"tools": ["function/web_*"], "decide": "ask"}, "deny"),
         ({"tools": ["function/web_*"], "risk": 3}, "deny"),
         ({"tools": ["*"], "when": {"query": "*"}, "decide": "deny"}, "allow"),
-    ],
-)
-async def test_a_hosted_tool_is_refused_where_a_human_would_be_asked(rule: Any, offered: str) -> None:
-    assert (await Bench(rule).offered(SEARCH))[0] == offered
+    ]
+    for rule, offered in cases:
+        assert (await Bench(rule).offered(SEARCH))[0] == offered
 
 
 async def test_the_decision_on_a_hosted_tool_has_its_reasons() -> None:

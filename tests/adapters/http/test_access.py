@@ -184,9 +184,8 @@ def test_hosts_and_origins_are_compared_whole() -> None:
         assert hosts_of.is_open_to(hosts, origins) is is_open
 
 
-@pytest.mark.parametrize(
-    ("address", "host", "is_open"),
-    [
+def test_the_address_it_listens_on_is_a_host_only_on_this_machine() -> None:
+    cases: list[tuple[str, str, bool]] = [
         ("http://127.0.0.2:8080", "127.0.0.2:8080", True),
         ("http://127.0.0.2:8080", "localhost:8080", True),
         ("http://[::1]:8080", "[::1]:8080", True),
@@ -194,9 +193,8 @@ def test_hosts_and_origins_are_compared_whole() -> None:
         ("http://127.0.0.1:8080", "127.0.0.2:8080", False),
         ("http://0.0.0.0:8080", "0.0.0.0:8080", False),
         ("http://192.0.2.1:8080", "192.0.2.1:8080", False),
-    ],
-)
-def test_the_address_it_listens_on_is_a_host_only_on_this_machine(address: str, host: str, is_open: bool) -> None:
-    hosts = AllowedHosts(address, None)
-    assert hosts.is_open_to([host], []) is is_open
-    assert hosts.resource == f"{address}/mcp"
+    ]
+    for address, host, is_open in cases:
+        hosts = AllowedHosts(address, None)
+        assert hosts.is_open_to([host], []) is is_open
+        assert hosts.resource == f"{address}/mcp"

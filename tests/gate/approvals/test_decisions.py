@@ -49,9 +49,8 @@ async def test_changes_are_kept_as_json() -> None:
     assert await checked_changes(a_record(), dict(reversed(SHOWN.items())), MASKING, SCHEMAS) is None
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
+async def test_changed_arguments_that_are_invalid_or_have_no_schema_are_refused() -> None:
+    cases: list[tuple[Any, str]] = [
         ({**SHOWN, "path": KEY}, "path contains the label"),
         ({**SHOWN, "key": f"x{KEY}"}, "key contains the label"),
         ({**SHOWN, "list": [f"with {KEY}"]}, "list[0] contains the label"),
@@ -62,15 +61,14 @@ async def test_changes_are_kept_as_json() -> None:
         ({"list": [float("nan")]}, "arguments contains a value that JSON cannot"),
         ("n", "arguments must be an object"),
         (None, "arguments must be an object"),
-    ],
-)
-async def test_changed_arguments_that_are_invalid_or_have_no_schema_are_refused(given: Any, problem: str) -> None:
-    with pytest.raises(AgentsError) as caught:
-        await checked_changes(a_record(), given, MASKING, SCHEMAS)
-    assert str(caught.value).startswith(f"{INVALID}: {problem}")
-    no_schema: list[Any] = [None, {}]
-    for schema in no_schema:
-        assert await code_of(checked_changes(a_record(schema), {**SHOWN, "n": 2}, MASKING, SCHEMAS)) == INVALID
+    ]
+    for given, problem in cases:
+        with pytest.raises(AgentsError) as caught:
+            await checked_changes(a_record(), given, MASKING, SCHEMAS)
+        assert str(caught.value).startswith(f"{INVALID}: {problem}")
+        no_schema: list[Any] = [None, {}]
+        for schema in no_schema:
+            assert await code_of(checked_changes(a_record(schema), {**SHOWN, "n": 2}, MASKING, SCHEMAS)) == INVALID
 
 
 async def test_arguments_are_measured_in_characters_as_json() -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from openai_responses_mcp.gate.schema.documents import LONGEST_PLACE, MOST_PARTS, problem_in
 
 NO_SCHEMA = "is not a schema, which is an object, true or false"
@@ -36,9 +34,9 @@ BAD: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "problem"), BAD, ids=[problem[:50] for _, problem in BAD])
-def test_a_schema_that_cannot_be_used_is_reported_with_its_place(schema: Any, problem: str) -> None:
-    assert (problem_in(schema) or "").startswith(problem)
+def test_a_schema_that_cannot_be_used_is_reported_with_its_place() -> None:
+    for schema, problem in BAD:
+        assert (problem_in(schema) or "").startswith(problem)
 
 
 def test_a_schema_of_known_or_meaningless_keywords_is_accepted() -> None:

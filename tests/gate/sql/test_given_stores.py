@@ -61,25 +61,21 @@ async def test_a_store_that_works_is_used_as_it_is() -> None:
     assert [log.tool_call_id for log in await store.query("r1")] == ["c1", "c2"]
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
+async def test_errors_of_a_foreign_store_get_a_class_of_ours_and_lose_their_text() -> None:
+    cases: list[tuple[Exception, type[AgentsError]]] = [
         (DatabaseDown("password=hush"), StoreUnavailable),
         (OSError("password=hush"), StoreUnavailable),
         (KeyError("hush"), StoreUnavailable),
         (UnicodeEncodeError("utf-8", "hush", 0, 1, "hush"), RecordRefused),
         (TypeError("hush"), RecordRefused),
         (DuplicateRecord("there already"), DuplicateRecord),
-    ],
-)
-async def test_errors_of_a_foreign_store_get_a_class_of_ours_and_lose_their_text(
-    error: Exception, kind: type[AgentsError]
-) -> None:
-    with pytest.raises(AgentsError) as caught:
-        await a_store(error).append(LOG)
-    assert type(caught.value) is kind
-    assert "hush" not in repr(caught.value)
-    assert caught.value.__cause__ is None
+    ]
+    for error, kind in cases:
+        with pytest.raises(AgentsError) as caught:
+            await a_store(error).append(LOG)
+        assert type(caught.value) is kind
+        assert "hush" not in repr(caught.value)
+        assert caught.value.__cause__ is None
 
 
 def test_an_object_that_is_not_a_store_is_refused_with_what_it_lacks() -> None:
