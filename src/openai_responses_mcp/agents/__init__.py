@@ -4,7 +4,6 @@ Names are resolved on first use, from `_PLACES` or else from the SDK itself, bec
 """
 
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,13 +154,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _is_sdk(found: ModuleSpec) -> bool:
-    return any(Path(folder, "run_state.py").exists() for folder in found.submodule_search_locations or ())
-
-
 def _resolve(name: str) -> Any:
     sdk_found = find_spec("agents")
-    if sdk_found is not None and sdk_found.origin is not None and not _is_sdk(sdk_found):
+    folders = (sdk_found and sdk_found.submodule_search_locations) or ()
+    is_sdk = any(Path(folder, "run_state.py").exists() for folder in folders)
+    if sdk_found is not None and sdk_found.origin is not None and not is_sdk:
         # The user's own script or package. Importing it would run it, a script even a second time.
         raise ImportError(f"{sdk_found.origin} hides the OpenAI Agents SDK, which is called agents too; rename it")
     if name in _MODULE_OF:

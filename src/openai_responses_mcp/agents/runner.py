@@ -251,8 +251,8 @@ async def _result_of(events: AsyncGenerator[tuple[object, RunEvent], None]) -> R
 # ---------------------------------------------------------------------------------------------------------------------
 # The configured runner
 
-_configured: list[AgentRunner] = []
-_may_approve: list[bool] = []
+# The runner, and whether code may approve; empty if none is configured.
+_configured: list[tuple[AgentRunner, bool]] = []
 
 
 def configure(runner: AgentRunner | None, *, allow_code_approval: bool = False) -> None:
@@ -262,8 +262,7 @@ def configure(runner: AgentRunner | None, *, allow_code_approval: bool = False) 
     """
     if runner is not None and not isinstance(runner, AgentRunner):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "configure takes a runner made by create_runner")
-    _configured[:] = [] if runner is None else [runner]
-    _may_approve[:] = [allow_code_approval]
+    _configured[:] = [] if runner is None else [(runner, allow_code_approval)]
 
 
 def is_configured() -> bool:
@@ -273,11 +272,11 @@ def is_configured() -> bool:
 def configured_runner() -> AgentRunner:
     if not _configured:
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "No runner is configured: call configure(create_runner(...)) first")
-    return _configured[0]
+    return _configured[0][0]
 
 
 def may_code_approve() -> bool:
-    return _may_approve == [True]
+    return bool(_configured) and _configured[0][1]
 
 
 def check_code_may_approve() -> None:

@@ -152,7 +152,9 @@ class CompatModel(Model):
         request = dataclasses.replace(request, model_settings=dataclasses.replace(settings, **changes))
         if request.output_schema is None or quirks.json_schema or request.output_schema.is_plain_text():
             return request
-        instructions = _with_schema(request.system_instructions, request.output_schema)
+        schema = json.dumps(request.output_schema.json_schema(), ensure_ascii=False)
+        wanted = "Answer with one JSON object and nothing else, without a code fence. It must fit this JSON Schema:"
+        instructions = "\n\n".join(filter(None, [request.system_instructions, f"{wanted}\n{schema}"]))
         return dataclasses.replace(request, system_instructions=instructions, output_schema=None)
 
     def _require_chat_features(self, request: _Request) -> None:
@@ -202,12 +204,6 @@ class CompatModel(Model):
             failure = failure_from(exc, self.config, self._mask)
         # Raised outside `except`: the vendor's error may hold the key, and would be attached as context.
         raise failure
-
-
-def _with_schema(instructions: str | None, output_schema: AgentOutputSchemaBase) -> str:
-    schema = json.dumps(output_schema.json_schema(), ensure_ascii=False)
-    wanted = "Answer with one JSON object and nothing else, without a code fence. It must fit this JSON Schema:"
-    return "\n\n".join(filter(None, [instructions, f"{wanted}\n{schema}"]))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ async def decided_requests(
 # Paused runs
 
 _FORMAT = 3
-# The context is never stored, even if it is a string: it belongs to the caller.
+# SDK options that can be stored and used by another process. The context is not: it belongs to the caller.
 _STORABLE = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
 
 
@@ -211,6 +211,8 @@ class PausedRuns:
         return Run(record, agent, ledger, extensions, options, state["engine"]), paused
 
     def _payload(self, run: Run, engine_state: JsonObject) -> str:
+        sdk = run.options.sdk
+        storable = {name: sdk[name] for name in _STORABLE if isinstance(sdk.get(name), str | int)}
         state = {
             "engine": engine_state,
             "guard": run.ledger.saved(),
@@ -220,8 +222,9 @@ class PausedRuns:
             "max_turns": run.options.max_turns,
             "max_tool_calls": run.extensions.max_tool_calls,
             "max_tokens": run.extensions.max_tokens,
-            "sdk": _storable(run.options.sdk),
-            "sdk_objects": _names_to_pass_again(run.options.sdk),
+            "sdk": storable,
+            # Another process has to pass these again: a context, a session, hooks and so on.
+            "sdk_objects": sorted(name for name, value in sdk.items() if value is not None and name not in storable),
         }
         taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.ledger.secret_texts)}
         return json.dumps(taken_out, ensure_ascii=False)
@@ -238,16 +241,6 @@ class PausedRuns:
             return cast(OwnJson, self._withholding.put_back(state))
         except (KeyError, IndexError, TypeError):
             raise _unreadable() from None
-
-
-def _storable(sdk: Mapping[str, object]) -> dict[str, object]:
-    """SDK options that can be stored and used by another process."""
-    return {name: sdk[name] for name in _STORABLE if isinstance(sdk.get(name), str | int)}
-
-
-def _names_to_pass_again(sdk: Mapping[str, object]) -> list[str]:
-    """Names of the options that another process has to pass again: a context, a session, hooks and so on."""
-    return sorted(name for name, value in sdk.items() if value is not None and name not in _storable(sdk))
 
 
 def _unreadable() -> AgentsError:

@@ -56,7 +56,12 @@ class NestingRunner(AgentRunner):
             return self.behind, takeover.double_of(agent), guarded
         # Outside of any guarded run, such as that of an agent whose tool is called by hand.
         swapped = getattr(agent, "swapped_runner", None) if is_configured() else None
-        return (self.behind, agent, options) if swapped is None else (swapped, agent, _asked_for(options))
+        if swapped is None:
+            return self.behind, agent, options
+        # Without the defaults that the SDK's `Runner` adds.
+        added = {"error_handlers": None, "auto_previous_response_id": False}
+        asked = {name: value for name, value in options.items() if name not in added or value is not added[name]}
+        return swapped, agent, asked
 
 
 def runner_of_the_sdk() -> AgentRunner:
@@ -66,12 +71,6 @@ def runner_of_the_sdk() -> AgentRunner:
         runner = NestingRunner(runner)
         set_default_agent_runner(runner)
     return runner.behind
-
-
-def _asked_for(options: dict[str, Any]) -> dict[str, Any]:
-    """The options without the defaults that the SDK's `Runner` adds."""
-    unsaid = {"error_handlers": None, "auto_previous_response_id": False}
-    return {name: value for name, value in options.items() if name not in unsaid or value is not unsaid[name]}
 
 
 async def run_unguarded(agent: Agent[Any], input: str, **options: Any) -> RunResult:

@@ -114,7 +114,9 @@ class SkillRegistry:
         yaml, body = split_front_matter(found.text)
         matter = None if yaml is None else _front_matter(yaml)
         sections = sections_of(body)
-        name = str(matter["name"]).strip() if matter else _first_title(sections)
+        name = str(matter["name"]).strip() if matter else sections[0].title if sections else ""
+        if not matter and not name:
+            raise AgentsError("AGENTS-E-SKILL-PARSE", "Nothing names the skill; write front matter, or a heading")
         skill_id = skill_id_for(name)
         if not skill_id or len(name) > LONGEST_NAME:
             raise AgentsError(
@@ -186,12 +188,6 @@ def _front_matter(yaml: str) -> JsonObject:
         message = f"compatibility is a text of at most {LONGEST_COMPATIBILITY} characters"
         raise AgentsError("AGENTS-E-SKILL-PARSE", message)
     return matter
-
-
-def _first_title(sections: list[Section]) -> str:
-    if not sections or not sections[0].title:
-        raise AgentsError("AGENTS-E-SKILL-PARSE", "Nothing names the skill; write front matter, or a heading")
-    return sections[0].title
 
 
 SKILL_FILE = "SKILL.md"
