@@ -67,7 +67,8 @@ def everything(folder: Path) -> tuple[list[str], list[Message]]:
     return [str(SERVERS / "mcp-server-everything")], [
         call(10, "echo", message="hi \u2028 \u0085 é"),
         call(11, "get-sum", a=1, b=2.5),
-        call(12, "trigger-long-running-operation", duration=0.3, steps=3),
+        # Long enough for the server to ask for the roots meanwhile. Without an answer it stays a minute after its input ends.
+        call(12, "trigger-long-running-operation", duration=1.5, steps=3),
         call(13, "trigger-sampling-request", prompt="x", maxTokens=5),
         call(14, "trigger-elicitation-request"),
         call(15, "get-tiny-image"),
