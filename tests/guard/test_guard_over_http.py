@@ -325,3 +325,45 @@ async def test_status_shows_the_port_that_the_guard_listens_on(
     assert found[0].detail.startswith(f"over HTTP, {address}: ")
     # The desk finds the guard of a request by this id.
     assert {log.run_id.rpartition("_")[0] for log in await stores.logs.query()} == {found[0].presence_id}
+
+
+async def test_a_call_over_the_limit_takes_no_place_of_a_server(http: httpx2.AsyncClient, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("http: {tokens_env: TEAM, limits: {calls_per_minute: 1}}")
+    with closing(GuardedOverHttp(tmp_path, "--max-servers", "1", "--config", str(config), TEAM=TOKENS)) as guard:
+        for caller in (ANN, BOB):
+            ended = await called_when_there_is_room(http, guard.url, tool_call(1, "die"), **caller)
+            assert "The guarded server has ended" in ended["error"]["message"]
+        over = "You may call once a minute."
+        assert over in text_in(await called_when_there_is_room(http, guard.url, tool_call(2, "echo"), **ANN))
+        assert over in text_in(await called(http, guard.url, tool_call(2, "echo"), **BOB))
+
+
+async def called_when_there_is_room(http: httpx2.AsyncClient, url: str, message: dict[str, Any], **headers: str) -> Any:
+    """A server that has ended keeps its place for a moment."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        while (reply := await http.post(url, json=message, headers={**routed(message), **headers})).status_code == 503:
+            pass
+    return reply.json()
+
+
+DEAF_SERVER = """
+import json, sys, time
+asked = json.loads(sys.stdin.readline())
+result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "deaf", "version": "1"}}
+print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+time.sleep(600)
+"""
+
+
+async def test_a_session_takes_only_so_much_that_its_server_does_not_read(
+    http: httpx2.AsyncClient, tmp_path: Path
+) -> None:
+    with closing(GuardedOverHttp(tmp_path, behind=[sys.executable, "-c", DEAF_SERVER])) as guard:
+        session = await opened(http, guard.url)
+        note = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"filling": "x" * 3_000_000}}
+        replies = [await http.post(guard.url, json=note, headers=session) for _ in range(8)]
+        assert {reply.status_code for reply in replies} == {202, 503}
+        assert (replies[-1].status_code, replies[-1].headers["retry-after"]) == (503, "5")
+        # Other sessions are served.
+        await opened(http, guard.url)

@@ -208,6 +208,7 @@ async def serve_until_stopped(
     on_drained: Callable[[], object] = lambda: None,
     on_listening: Callable[[str], object] = lambda address: None,
     admit: Callable[[str], bool] = lambda key: True,
+    on_reply: Callable[[str], object] = lambda key: None,
     program: str = PROGRAM,
 ) -> int:
     """The exit code. `on_drained` is called when the time for calls in flight is over, before the rest is dropped."""
@@ -224,6 +225,7 @@ async def serve_until_stopped(
         logger,
         issuer=issuer,
         admit=admit,
+        on_reply=on_reply,
     )
     try:
         server = HttpServer(mcp.app, tls=options.tls, trusted_proxies=settings.trusted_proxies)

@@ -113,6 +113,7 @@ async def guard_over_http(
             stopped,
             on_listening=listening.set_result,
             admit=servers.admit,
+            on_reply=servers.free_unused,
             program=PROGRAM,
         )
     except ConfigError as exc:
@@ -164,6 +165,7 @@ class KeptServers:
         self._most = most
         self._idle_seconds = idle_seconds
         self._admitted: set[str] = set()
+        self._running: set[str] = set()
 
     def admit(self, key: str) -> bool:
         """Reserve a server for the client with this key. False if all servers are taken."""
@@ -172,6 +174,11 @@ class KeptServers:
         self._admitted.add(key)
         return True
 
+    def free_unused(self, key: str) -> None:
+        """Give the place back if no server was needed, as for a call over a limit."""
+        if key not in self._running:
+            self._admitted.discard(key)
+
     async def serve(self, client: Transport, key: str, caller: str) -> None:
         """Serve one client until it disconnects."""
         ahead, ways, session_id = _Ahead(client), ClientWays(), secrets.token_hex(8)
@@ -179,13 +186,18 @@ class KeptServers:
         try:
             while (first := await ahead.next_one()) is not None:
                 self._admitted.add(key)
+                self._running.add(key)
                 handshake = await self._serve_with_one(ahead, ways, caller, session_id, handshake) or handshake
                 if ahead.has(first):
                     # The server ended before it read the message. Another one would do the same.
                     await _refuse(ahead, "The guarded server ended before it took the request")
-                self._admitted.discard(key)
+                self._stopped(key)
         finally:
-            self._admitted.discard(key)
+            self._stopped(key)
+
+    def _stopped(self, key: str) -> None:
+        self._running.discard(key)
+        self._admitted.discard(key)
 
     async def _serve_with_one(
         self, client: "_Ahead", ways: ClientWays, caller: str, session_id: str, handshake: JsonObject | None

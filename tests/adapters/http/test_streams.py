@@ -1,6 +1,6 @@
 import pytest
 
-from openai_responses_mcp.adapters.http.sessions import Sessions, SessionsFull
+from openai_responses_mcp.adapters.http.sessions import MOST_UNREAD_BYTES, Sessions, SessionsFull
 from openai_responses_mcp.adapters.http.streams import (
     MOST_KEPT_MESSAGES,
     Outbox,
@@ -68,6 +68,15 @@ async def test_when_there_are_too_many_sessions_one_that_was_idle_for_long_is_cl
     third.used_at = now
     with pytest.raises(SessionsFull):
         sessions.open("a")
+
+
+async def test_a_session_is_full_until_the_server_takes_what_waits() -> None:
+    session = Sessions(1).open("a")
+    for body, is_full in ((b"x" * MOST_UNREAD_BYTES, False), (b"x", True)):
+        session.take(body, None, "a", is_answered=False)
+        assert session.is_full is is_full
+    await session.receive()
+    assert not session.is_full
 
 
 MADE_UP = ("", "9-1", "1-x", "0", "-1", "1-²", "1-" + "9" * 5000)

@@ -58,7 +58,10 @@ class HttpLimits(NamedTuple):
 
 
 class McpOverHttp:
-    """The ASGI application behind `/mcp`. `admit` decides whether the client with this key may be served."""
+    """The ASGI application behind `/mcp`.
+
+    `admit` decides whether the client with this key may be served. `on_reply` follows each reply to that client.
+    """
 
     def __init__(
         self,
@@ -70,6 +73,7 @@ class McpOverHttp:
         issuer: Issuer | None = None,
         limits: HttpLimits = HttpLimits(),  # noqa: B008 - nothing changes it
         admit: Callable[[str], bool] = lambda key: True,
+        on_reply: Callable[[str], object] = lambda key: None,
     ) -> None:
         self._serve = serve
         self._hosts = hosts
@@ -78,6 +82,7 @@ class McpOverHttp:
         self._issuer = issuer
         self._limits = limits
         self._admit = admit
+        self._on_reply = on_reply
         self._sessions = Sessions(limits.most_sessions)
         self._serving: dict[asyncio.Task[None], HttpSession | HttpExchange] = {}
         self._in_flight = 0
@@ -240,7 +245,7 @@ class McpOverHttp:
             return _busy(_TOO_MANY_SERVERS)
         self._start(exchange)
         try:
-            if not await self._responded(request, exchange.outbox, post, send, {}):
+            if not await self._responded(request, exchange, exchange.outbox, post, send):
                 exchange.close()
         except asyncio.CancelledError:
             exchange.close()
@@ -253,12 +258,14 @@ class McpOverHttp:
         session = self._session_of(request, caller)
         if isinstance(session, Response):
             return session
+        if session.is_full:
+            return _busy("too much waits in the session")
         if not self._admit(session.key):
             return _busy(_TOO_MANY_SERVERS)
         outbox = session.take(post.body, post.request_id, caller, is_answered=post.is_answered)
         if not post.is_answered:
             return Response(status_code=202)
-        await self._responded(request, outbox, post, send, {SESSION_HEADER: session.id}, session)
+        await self._responded(request, session, outbox, post, send)
         return None
 
     async def _open_session(self, request: Request, post: Post, caller: str, send: Send) -> Response | None:
@@ -271,7 +278,7 @@ class McpOverHttp:
             return _busy(_TOO_MANY_SERVERS)
         self._start(session)
         outbox = session.take(post.body, post.request_id, caller, is_answered=True)
-        await self._responded(request, outbox, post, send, {SESSION_HEADER: session.id}, session)
+        await self._responded(request, session, outbox, post, send)
         if outbox.error_code is not None:
             self._sessions.drop(session)
         return None
@@ -295,13 +302,14 @@ class McpOverHttp:
     async def _responded(
         self,
         request: Request,
+        transport: HttpSession | HttpExchange,
         outbox: Outbox,
         post: Post,
         send: Send,
-        headers: dict[str, str],
-        session: HttpSession | None = None,
     ) -> bool:
         """False if the client disconnected before the reply was sent."""
+        session = transport if isinstance(transport, HttpSession) else None
+        headers = {} if session is None else {SESSION_HEADER: session.id}
         self._in_flight += 1
         self._nothing_in_flight.clear()
         try:
@@ -324,9 +332,10 @@ class McpOverHttp:
                 return True
         finally:
             # After a disconnect, a call goes on in the older eras. In the newer one, cancelling it takes a moment.
-            outbox.when_ended(self._note_end_of_call)
+            outbox.when_ended(partial(self._note_end_of_call, transport.key))
 
-    def _note_end_of_call(self) -> None:
+    def _note_end_of_call(self, key: str) -> None:
+        self._on_reply(key)
         self._in_flight -= 1
         if self._in_flight == 0:
             self._nothing_in_flight.set()

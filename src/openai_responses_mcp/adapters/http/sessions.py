@@ -17,7 +17,8 @@ from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import RequestId
 from openai_responses_mcp.domain.ports import Received, Transport
 
-# While a client leaves this much unread, nothing more is taken from it.
+# While a client leaves this much unread, nothing more is taken from it. While the server leaves this much unread, the
+# client has to wait.
 MOST_UNREAD_BYTES = 4 * 1024 * 1024
 _CLOSED = "the client has closed its end"
 # Python refuses to read a number with thousands of digits.
@@ -78,6 +79,7 @@ class HttpSession(Transport):
         self._outboxes: dict[str, Outbox] = {"0": self.server_stream}
         self._last_name = 0
         self._incoming: deque[Received] = deque()
+        self._waiting_bytes = 0
         self._is_closed = False
         self._something_changed = asyncio.Event()
 
@@ -88,6 +90,7 @@ class HttpSession(Transport):
         if is_answered:
             self._outboxes[outbox.name] = outbox
         self._incoming.append(Received(body, outbox, caller))
+        self._waiting_bytes += len(body)
         self.used_at = time.monotonic()
         self.note_change()
         return outbox
@@ -113,6 +116,11 @@ class HttpSession(Transport):
         return (outbox, int(number)) if outbox is not None and _EVENT_NUMBER.fullmatch(number) else None
 
     @property
+    def is_full(self) -> bool:
+        """The server is slow to take what the client has sent."""
+        return self._waiting_bytes > MOST_UNREAD_BYTES
+
+    @property
     def is_idle(self) -> bool:
         boxes = self._outboxes.values()
         return not any(one.reader or (one is not self.server_stream and not one.has_ended) for one in boxes)
@@ -135,7 +143,9 @@ class HttpSession(Transport):
         while True:
             self._require_open()
             if self._incoming and self._unread_bytes <= MOST_UNREAD_BYTES:
-                return self._incoming.popleft()
+                received = self._incoming.popleft()
+                self._waiting_bytes -= len(received.body) if isinstance(received.body, bytes) else 0
+                return received
             await self._change()
 
     def send(self, body: bytes) -> None:
