@@ -1,5 +1,6 @@
 """`guard doctor` on the files of clients: what is wrong with a guarded entry before, and when, a client starts it."""
 
+import asyncio
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.cli import main as program
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.doctor import main
 
 PYTHON = sys.executable
@@ -101,6 +103,17 @@ def test_a_store_that_is_there_is_opened(machine: Machine) -> None:
     assert f"the store {machine.home}/x.db is made with the first call" in machine.doctor()[0]
     (machine.home / "x.db").touch()
     assert "There is no store at this address" in machine.doctor(code=1)[0]
+
+
+async def test_a_store_that_cannot_be_written_is_a_problem(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = f"sqlite:///{machine.home}/x.db"
+    await open_stores(store).approvals.list_pending()
+    machine.cursor(files=machine.entry("--store", store))
+    assert "the store can be opened" in (await asyncio.to_thread(machine.doctor))[0]
+    # For root, only a disk can be read-only.
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    (line,) = await asyncio.to_thread(machine.doctor, code=1)
+    assert line.endswith("the store cannot be used: the file or its folder is read-only")
 
 
 def test_every_client_and_every_folder_is_looked_at(machine: Machine) -> None:

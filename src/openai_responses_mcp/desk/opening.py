@@ -115,7 +115,7 @@ async def serve_desk(
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
     # A missing store is reported now, not on the page.
-    await desk.waiting()
+    await desk.standing()
     try:
         await serve(desk, Entrance(), port, on_listening)
     finally:
@@ -139,7 +139,7 @@ async def serve_team_desk(
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
-    await desk.waiting()
+    await desk.standing()
     try:
         options = http_options(where, None, *tls)
         settings = http_settings(config, environ, Words(language_of(environ)).of)

@@ -198,6 +198,9 @@ async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
                 )
             return Sentence("the store {path} is made with the first call", path=file.path)
         await open_stores(store, must_exist=True).approvals.list_pending()
+        if file is not None and not all(os.access(one, os.W_OK) for one in (file.path, file.path.absolute().parent)):
+            why = Sentence("the file or its folder is read-only")
+            raise _Wrong(Sentence("the store cannot be used: {why}", why=why))
     except AgentsError as exc:
         raise _Wrong(Sentence("the store cannot be used: {why}", why=exc.message)) from None
     except ModuleNotFoundError as exc:

@@ -17,6 +17,7 @@ import pytest
 
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.fakes import SLOW_SECONDS
 
 
@@ -92,6 +93,12 @@ def test_a_port_is_chosen_unless_it_is_taken(store: str, capsys: pytest.CaptureF
     assert f"127.0.0.1:{port} cannot be used" in capsys.readouterr().err
     with started("--store", store, "--port", port) as process:
         assert link_of(process).startswith(f"http://127.0.0.1:{port}/?secret=")
+
+
+def test_somebody_is_at_the_desk_only_once_the_page_is_open(store: str) -> None:
+    with started("--store", store) as process:
+        link_of(process)
+        assert asyncio.run(open_stores(store).presence.renewed_since("", "desk")) == []
 
 
 @pytest.fixture
