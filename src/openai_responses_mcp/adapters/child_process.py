@@ -132,19 +132,16 @@ class ChildProcess:
 def _living_members(group: int) -> int | None:
     """How many processes of the group still run. None without /proc."""
     try:
-        return sum(_is_living_member(name, group) for name in os.listdir("/proc") if name.isdigit())
+        processes = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return None
-
-
-def _is_living_member(pid: str, group: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as opened:
+    living = 0
+    for name in processes:
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as opened:
             # State, parent and group come after the name in brackets, which may contain anything.
             state, _, its_group = opened.read().rpartition(b")")[2].split()[:3]
-    except (OSError, ValueError):
-        return False
-    return int(its_group) == group and state not in (b"Z", b"X")
+            living += int(its_group) == group and state not in (b"Z", b"X")
+    return living
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -101,14 +101,11 @@ class PolicyFile(PolicySource):
         self._policy = reading.policy
 
     def current(self) -> Policy:
-        if self._has_changed():
-            self._read_again()
-        return self._policy
-
-    def _has_changed(self) -> bool:
         before, was_settled = self._mark, self._is_settled
         self._note_file_state()
-        return self._mark != before or not was_settled
+        if self._mark != before or not was_settled:
+            self._read_again()
+        return self._policy
 
     def _note_file_state(self) -> None:
         """Call this before reading the file, so that a change during the read is seen the next time."""

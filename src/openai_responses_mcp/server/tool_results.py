@@ -105,8 +105,12 @@ class Failures:
         self._mask = mask
 
     def message(self, error: AnsweringError, *, may_fetch: bool = False) -> str:
+        words = str(error)
+        if may_fetch and isinstance(error, StillRunning):
+            later = f"Call {RESULT_TOOL} with response_id {error.response_id} in a minute."
+            words = f"{error.reason} The research goes on at the API. {later}"
         # Masked before it is cut, so that no half of a key is left. Only the beginning: masking takes time.
-        return self._mask(_words(error, may_fetch)[:_LONGEST_MASKED])[:LONGEST_FAILURE_MESSAGE]
+        return self._mask(words[:_LONGEST_MASKED])[:LONGEST_FAILURE_MESSAGE]
 
     def as_result(self, tool: Tool, error: AnsweringError, *, may_fetch: bool = False) -> JsonObject:
         return failed_tool_result(f"{_title(tool, error)}: {self.message(error, may_fetch=may_fetch)}")
@@ -118,29 +122,16 @@ class Failures:
 
     def data(self, error: AnsweringError, *, may_fetch: bool = False) -> JsonObject:
         data: JsonObject = {"message": self.message(error, may_fetch=may_fetch)}
-        if isinstance(error, GatewayError) and error.retries:
-            data["retries"] = error.retries
+        facts: JsonObject = {"name": type(error).__name__}
+        if isinstance(error, GatewayError):
+            facts = {"status": error.status or error.code, "type": error.kind, "name": error.name}
+            data |= {"retries": error.retries} if error.retries else {}
         if self._logger.is_debugging:
-            for name, fact in _facts_of(error).items():
-                data[name] = self._mask(fact) if isinstance(fact, str) else fact
+            for name, fact in facts.items():
+                if fact is not None:
+                    data[name] = self._mask(fact) if isinstance(fact, str) else fact
         return data
-
-
-def _words(error: AnsweringError, may_fetch: bool) -> str:
-    if not (may_fetch and isinstance(error, StillRunning)):
-        return str(error)
-    return (
-        f"{error.reason} The research goes on at the API."
-        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute."
-    )
 
 
 def _title(tool: Tool, error: AnsweringError) -> str:
     return f"{tool.name}: invalid arguments" if isinstance(error, InvalidArguments) else "answer failed"
-
-
-def _facts_of(error: AnsweringError) -> JsonObject:
-    if not isinstance(error, GatewayError):
-        return {"name": type(error).__name__}
-    facts = {"status": error.status or error.code, "type": error.kind, "name": error.name}
-    return {name: fact for name, fact in facts.items() if fact is not None}

@@ -135,10 +135,6 @@ class Outbox(Channel):
             self._messages.popleft()
 
 
-async def _always() -> bool:
-    return True
-
-
 class OutboxReader:
     """Writes an outbox into a response while its client is connected. `on_read` follows each message and the end."""
 
@@ -183,7 +179,7 @@ class OutboxReader:
         after: int = 0,
         *,
         is_primed: bool = False,
-        is_still_let_in: Callable[[], Awaitable[bool]] = _always,
+        is_still_let_in: Callable[[], Awaitable[bool]] | None = None,
     ) -> bool:
         """Send events until the end. False if the client has gone, or is no longer let in."""
         outbox, now = self.outbox, asyncio.get_running_loop().time
@@ -194,7 +190,7 @@ class OutboxReader:
         if is_primed:
             await send(_piece(priming_event(f"{outbox.name}-{after}")))
         while True:
-            if now() >= next_check:
+            if is_still_let_in is not None and now() >= next_check:
                 if not await is_still_let_in():
                     return False
                 next_check = now() + ping_seconds

@@ -58,7 +58,8 @@ class ReplyReader:
             data = data.lstrip()
             if not data:
                 return
-            self._is_stream = self._looks_like_events(data)
+            is_event = data[0] in _FIRST_BYTES_OF_EVENTS
+            self._is_stream = is_event or (self._is_declared and not data.startswith(b"{"))
         if not self._is_stream:
             self._pieces.append(data)
             self._refuse_long_object()
@@ -87,11 +88,6 @@ class ReplyReader:
     def _refuse_long_object(self) -> None:
         if self._since_last_event > LONGEST_OBJECT_BYTES:
             raise BodyTooLong(LONGEST_OBJECT_BYTES, "one event" if self._is_stream else "one object")
-
-    def _looks_like_events(self, data: bytes) -> bool:
-        if data[0] in _FIRST_BYTES_OF_EVENTS:
-            return True
-        return self._is_declared and not data.startswith(b"{")
 
 
 def _parsed(content: bytes) -> object:
@@ -133,7 +129,9 @@ class ReplyStream:
             for event in self._reader.receive(chunk):
                 if on_event is not None:
                     on_event(event)
-                if _ends_answer(event):
+                if event.get("type") == "error" or event.get("error"):
+                    raise stream_error(event)
+                if event.get("type") in _FINAL_EVENTS:
                     return event.get("response")
             if self._reader.has_ended:
                 break
@@ -163,11 +161,3 @@ class ReplyStream:
     async def close(self) -> None:
         async with aclosing(self._reply), aclosing(self._chunks):
             pass
-
-
-def _ends_answer(event: JsonObject) -> bool:
-    """Raises `GatewayBroken` for an error event."""
-    kind = event.get("type")
-    if kind == "error" or event.get("error"):
-        raise stream_error(event)
-    return kind in _FINAL_EVENTS

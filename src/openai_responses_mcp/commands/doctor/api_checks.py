@@ -60,8 +60,7 @@ async def ask_api(basis: Basis, longest_wait_seconds: float) -> ApiReport:
         return await _ask(container.openai_gateway(), None, models, requests, longest_wait_seconds)
     except KeyUnusable as exc:
         # Try a made-up key, so that a second problem with the connection shows at once.
-        container = basis.load_container()
-        container.api_key.override("none")
+        container = basis._replace(api_key="none").load_container()
         return await _ask(container.openai_gateway(), exc, models[:1], requests, longest_wait_seconds)
 
 
