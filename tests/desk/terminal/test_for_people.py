@@ -257,7 +257,7 @@ async def test_a_call_is_shown_by_the_number_that_the_log_prints(shell: Shell, a
 
 async def test_a_reason_and_a_name_are_shown_once_for_a_call(shell: Shell, asker: Asker) -> None:
     request = await asker.ask()
-    await asker.controller.submit_decision(request.approval_id, "deny", "not today", who="bob")
+    await asker.controller.submit_decision(request.approval_id, "deny", "not\ntoday", who="bob")
     shown = await shell("log", "show", "1")
     assert shown.count("it writes") == 1
     assert re.search(r"denied · bob +not today\n\Z", shown)

@@ -89,7 +89,7 @@ def _step_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[int
     rows, before = [], ""
     for one in logs:
         step = console.words("outcome unknown") if one.sequence in unknown else on_one_line(step_of(one, console.words))
-        why = on_one_line(one.comment or reason_of(one, console.words.language))
+        why = on_one_line((one.comment or reason_of(one, console.words.language)).replace("\n", " "))
         number, moment = str(one.sequence), local(one.timestamp, console.now())
         who = f" · {name_shown(one.who)}" if one.who else ""
         rows.append((number, moment, f"{step}{who}", "" if why == before else why))
