@@ -1,7 +1,13 @@
 import pytest
 
-from openai_responses_mcp.adapters.http.sessions import MOST_UNREAD_BYTES, Sessions, SessionsFull
+from openai_responses_mcp.adapters.http.sessions import (
+    MOST_KEPT_RESPONSES,
+    MOST_UNREAD_BYTES,
+    Sessions,
+    SessionsFull,
+)
 from openai_responses_mcp.adapters.http.streams import (
+    MOST_KEPT_BYTES,
     MOST_KEPT_MESSAGES,
     Outbox,
 )
@@ -68,6 +74,18 @@ async def test_when_there_are_too_many_sessions_one_that_was_idle_for_long_is_cl
     third.used_at = now
     with pytest.raises(SessionsFull):
         sessions.open("a")
+
+
+@pytest.mark.parametrize(("size", "kept"), [(10, MOST_KEPT_RESPONSES), (MOST_KEPT_BYTES // 4, 4)])
+async def test_a_session_keeps_only_so_many_responses_that_are_over(size: int, kept: int) -> None:
+    session = Sessions(1).open("a")
+    unfinished = session.take(b"{}", 1, "a", is_answered=True)
+    ended = [session.take(b"{}", 1, "a", is_answered=True) for _ in range(200)]
+    for outbox in ended:
+        outbox.reply(b"x" * size)
+    session.take(b"{}", 1, "a", is_answered=True)
+    assert [one for one in ended if session.find(f"{one.name}-0")] == ended[-kept:]
+    assert session.find(f"{unfinished.name}-0") == (unfinished, 0)
 
 
 async def test_a_session_is_full_until_the_server_takes_what_waits() -> None:

@@ -355,7 +355,6 @@ class McpOverHttp:
             let_in = partial(self._is_still_let_in, request)
             if not await reading.stream(send, headers, self._limits.ping_seconds, after, is_still_let_in=let_in):
                 await send(END_OF_STREAM)
-        session.make_room()
         return None
 
 

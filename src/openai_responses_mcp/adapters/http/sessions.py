@@ -20,6 +20,8 @@ from openai_responses_mcp.domain.ports import Received, Transport
 # While a client leaves this much unread, nothing more is taken from it. While the server leaves this much unread, the
 # client has to wait.
 MOST_UNREAD_BYTES = 4 * 1024 * 1024
+# Of responses that are over, for clients that come back.
+MOST_KEPT_RESPONSES = 100
 _CLOSED = "the client has closed its end"
 # Python refuses to read a number with thousands of digits.
 _EVENT_NUMBER = re.compile("[0-9]{1,18}")
@@ -85,6 +87,7 @@ class HttpSession(Transport):
 
     def take(self, body: bytes, request_id: RequestId | None, caller: str, *, is_answered: bool) -> Outbox:
         """Take a message. Its reply goes into the returned outbox, which event ids name."""
+        self._make_room()
         self._last_name += 1
         outbox = Outbox(request_id, str(self._last_name), keeps_sent=True)
         if is_answered:
@@ -99,15 +102,15 @@ class HttpSession(Transport):
         """The reply was sent in one piece: there is nothing to come back for."""
         self._outboxes.pop(outbox.name, None)
 
-    def make_room(self) -> None:
+    def _make_room(self) -> None:
         """Drop the oldest responses that are over, as far as there are too many of them."""
-        over = sum(one.kept_bytes for one in self._outboxes.values()) - MOST_KEPT_BYTES
-        for name, one in list(self._outboxes.items()):
-            if over <= 0:
+        ended = [one for one in self._outboxes.values() if one.has_ended and not one.reader]
+        count, size = len(ended), sum(one.kept_bytes for one in ended)
+        for one in ended:
+            if count <= MOST_KEPT_RESPONSES and size <= MOST_KEPT_BYTES:
                 break
-            if one.has_ended and not one.reader:
-                over -= one.kept_bytes
-                del self._outboxes[name]
+            count, size = count - 1, size - one.kept_bytes
+            del self._outboxes[one.name]
 
     def find(self, event_id: str) -> tuple[Outbox, int] | None:
         """The outbox that an event came from, and the number of the event."""
