@@ -58,13 +58,10 @@ class _Storage:
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         return OAuthClientInformationFull.model_validate(self._login.client) if self._login.client else None
 
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self._save()
-
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Stored together with the tokens."""
 
-    def _save(self) -> None:
+    async def set_tokens(self, tokens: OAuthToken) -> None:
         context = self.provider.context
         self._file.write(
             SavedLogin(

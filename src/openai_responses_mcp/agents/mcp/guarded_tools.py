@@ -76,8 +76,7 @@ async def guarded_mcp_tools(
         for place, tool in enumerate(tools):
             capability = capabilities[number][place]
             function_tool = _function_tool(agent, server, tool, capability, wire_names[number, place], number)
-            checked = _checking(function_tool, shown_name(server), capability, schemas or SchemaChecker())
-            made.append(_pinned(checked, server, capability, pins, known))
+            made.append(_guarded(function_tool, server, capability, pins, known, schemas or SchemaChecker()))
     return made
 
 
@@ -143,10 +142,18 @@ def _pins_of(server: MCPServer, kept: DefinitionPins | None) -> DefinitionPins:
     return kept or _pins_of_plain.setdefault(server, MemoryPins())
 
 
-def _pinned(
-    made: FunctionTool, server: MCPServer, capability: McpCapability, pins: DefinitionPins, known: Mapping[str, str]
+def _guarded(
+    made: FunctionTool,
+    server: MCPServer,
+    capability: McpCapability,
+    pins: DefinitionPins,
+    known: Mapping[str, str],
+    schemas: SchemaChecker,
 ) -> FunctionTool:
-    """The tool with its traits for the gate. Its definition is pinned when the call is allowed."""
+    """The tool with its traits for the gate. Its definition is pinned when the call is allowed.
+
+    If the arguments do not fit, the model gets an error and the server gets nothing.
+    """
     rules = server.rules if isinstance(server, HostedMcpServer) else McpRules(require_approval=False)
     key, pin = f"{shown_name(server)}/{capability.name}", capability.pin
     traits = ToolTraits(
@@ -163,20 +170,9 @@ def _pinned(
         traits = replace(traits, doubts=(DEFINITION_CHANGED,), definition_change=change)
     invoke = made.on_invoke_tool
 
-    async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> object:
+    async def pin_and_invoke(context: ToolContext[Any], arguments: str) -> object:
         if before != pin:
             await pins.put(key, pin)
-        return await invoke(context, arguments)
-
-    made.on_invoke_tool = invoke_and_pin
-    return with_traits(made, traits)
-
-
-def _checking(tool: FunctionTool, server_name: str, capability: McpCapability, schemas: SchemaChecker) -> FunctionTool:
-    """The tool with its arguments checked: if they do not fit, the model gets an error and the server gets nothing."""
-    invoke = tool.on_invoke_tool
-
-    async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> object:
         try:
             args = json.loads(arguments or "{}")
             if not isinstance(args, dict):
@@ -184,13 +180,13 @@ def _checking(tool: FunctionTool, server_name: str, capability: McpCapability, s
         except (ValueError, RecursionError):
             return handed_over("The tool was not called, because its arguments are not a JSON object")
         try:
-            await check_arguments(server_name, capability, args, schemas)
+            await check_arguments(shown_name(server), capability, args, schemas)
         except AgentsError as exc:
             return handed_over(str(exc))
         return await invoke(context, arguments)
 
-    tool.on_invoke_tool = invoke_if_it_fits
-    return tool
+    made.on_invoke_tool = pin_and_invoke
+    return with_traits(made, traits)
 
 
 def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
