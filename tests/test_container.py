@@ -22,6 +22,7 @@ from openai_responses_mcp.config.settings import (
 )
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
+from openai_responses_mcp.domain.models import AnsweringProfile
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
 from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller, UnfinishedAnswers
 from openai_responses_mcp.server.tasks import Tasks
@@ -114,8 +115,8 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
     )
     rules = answering_rules(settings, "")
     assert rules.profiles == {
-        "answer_detailed": Profile("o3", "high", "high"),
-        "answer_quick": Profile("o4-mini", "medium", "medium"),
+        "answer_detailed": AnsweringProfile("o3", "high", "high"),
+        "answer_quick": AnsweringProfile("o4-mini", "medium", "medium"),
     }
     assert (rules.recency_days, rules.max_results, rules.domains) == (7, 2, ("a.org",))
     assert (rules.restrict_to_domains, rules.search_context_size) == (True, "high")

@@ -17,6 +17,7 @@ from openai_responses_mcp.adapters.process import affordable_connections
 from openai_responses_mcp.adapters.telemetry.starting import TelemetryChoice, maybe_telemetry, maybe_traced
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
+from openai_responses_mcp.domain.models import AnsweringProfile
 from openai_responses_mcp.domain.ports import Logger, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage, UsageBook
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller, UnfinishedAnswers, caller_with
@@ -27,7 +28,11 @@ from openai_responses_mcp.server.tool_results import Failures
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
     profiles, location = settings.model_profiles._asdict(), settings.search.user_location
     return AnsweringRules(
-        profiles={name: profile for name, profile in profiles.items() if profile is not None},
+        profiles={
+            name: AnsweringProfile(profile.model, profile.reasoning_effort, profile.verbosity)
+            for name, profile in profiles.items()
+            if profile is not None
+        },
         instructions=system_policy,
         recency_days=settings.search.defaults.recency_days,
         max_results=settings.search.defaults.max_results,

@@ -5,7 +5,6 @@ from typing import get_args
 import pytest
 from openai.types.shared.chat_model import ChatModel
 
-from openai_responses_mcp.config.settings import Profile
 from openai_responses_mcp.domain.answering import (
     LONGEST_ANSWER,
     AnsweringRules,
@@ -17,6 +16,7 @@ from openai_responses_mcp.domain.answering import (
 from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing, ResponseCancelled, ResponseLost
 from openai_responses_mcp.domain.models import (
     Answer,
+    AnsweringProfile,
     Citation,
     ModelReply,
     ModelRequest,
@@ -29,8 +29,8 @@ from openai_responses_mcp.domain.models import (
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
 from tests.rules import ANSWERING
 
-STANDARD = Profile(model="gpt-5.2", reasoning_effort="medium", verbosity="medium")
-DETAILED = Profile(model="gpt-5.1-codex", reasoning_effort="high", verbosity="high")
+STANDARD = AnsweringProfile(model="gpt-5.2", reasoning_effort="medium", verbosity="medium")
+DETAILED = AnsweringProfile(model="gpt-5.1-codex", reasoning_effort="high", verbosity="high")
 RULES = replace(ANSWERING, profiles={"answer": STANDARD})
 DATES = "today=2026-11-16 yesterday=2026-11-15 tomorrow=2026-11-17 (Asia/Tokyo)"
 
@@ -133,7 +133,7 @@ async def test_without_any_profile_the_model_is_not_asked() -> None:
 async def test_effort_and_verbosity_go_only_to_models_that_take_them(
     model: str, effort: str | None, verbosity: str | None
 ) -> None:
-    rules = replace(RULES, profiles={"answer": Profile(model, "medium", "medium")})
+    rules = replace(RULES, profiles={"answer": AnsweringProfile(model, "medium", "medium")})
     request = await request_for(Question("Q"), rules)
     assert (request.reasoning_effort, request.verbosity) == (effort, verbosity)
 
@@ -224,7 +224,7 @@ async def test_no_response_id_is_offered_when_the_api_keeps_no_responses() -> No
 async def test_the_debug_log_has_the_profile_a_summary_and_the_usage_but_not_the_question() -> None:
     gateway, logger = FakeGateway(), FakeLogger()
     gateway.enqueue(ModelReply(text="Because.", usage=Usage(10, 20, 30), search_count=1))
-    rules = replace(RULES, profiles={"answer": Profile("o3", "low", "low")})
+    rules = replace(RULES, profiles={"answer": AnsweringProfile("o3", "low", "low")})
     await AnswerQuestion(gateway, FakeClock(), logger, rules).answer(Question("private"))
     assert [(level, event) for level, event, _ in logger.lines] == [
         ("debug", ""),

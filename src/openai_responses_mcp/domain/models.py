@@ -2,20 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 
-class AnsweringProfile(Protocol):
-    """Which model answers, and how. The settings have such profiles."""
+@dataclass(frozen=True, slots=True)
+class AnsweringProfile:
+    """Which model answers, and how."""
 
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def reasoning_effort(self) -> str: ...
-
-    @property
-    def verbosity(self) -> str: ...
+    model: str
+    reasoning_effort: str
+    verbosity: str
 
 
 @dataclass(frozen=True, slots=True)
