@@ -125,6 +125,15 @@ async def test_a_decided_request_is_found_by_its_beginning_too(shell: Shell, ask
     assert "To decide:" not in shown
 
 
+async def test_of_several_that_begin_alike_the_one_that_waits_is_shown_but_not_decided(
+    shell: Shell, asker: Asker
+) -> None:
+    await asker.controller.submit_decision((await asker.ask({"path": "old.txt"})).approval_id, "deny")
+    await asker.ask({"path": "new.txt"})
+    assert '"path": "new.txt"' in await shell("approvals", "show", "apr_")
+    assert "More than one request begins with" in await shell("approvals", "approve", "apr_", code=1)
+
+
 async def killed_guard(url: str, run_id: str = "guard_1") -> None:
     """Its lease ran out."""
     before = timestamp(datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS + 1))

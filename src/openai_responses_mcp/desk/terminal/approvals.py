@@ -42,12 +42,18 @@ def short_id(approval_id: str) -> str:
     return approval_id.removeprefix(_PREFIX)[:_SHORT]
 
 
-async def full_id(console: Console, written: str) -> str:
-    """A unique beginning of an id is enough, also of a decided request."""
+async def full_id(console: Console, written: str, *, prefers_waiting: bool = False) -> str:
+    """A unique beginning of an id is enough, also of a decided request.
+
+    `prefers_waiting` is for looking: the guard prints few characters, and decided requests may begin with them too.
+    """
     start = f"{_PREFIX}{written.removeprefix(_PREFIX)}"
     found = await console.parts.requests.ids_beginning(start)
     if start in found:
         return start
+    if len(found) > 1 and prefers_waiting:
+        waiting = [one.request.approval_id for one in await console.parts.requests.list_pending()]
+        found = [one for one in waiting if one.startswith(start)] or found
     if len(found) == 1:
         return found[0]
     text = (

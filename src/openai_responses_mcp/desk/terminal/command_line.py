@@ -98,7 +98,8 @@ def _without_store(arguments: argparse.Namespace) -> int:
 
 async def _run(console: Console, arguments: argparse.Namespace) -> int:
     if hasattr(arguments, "approval_id"):
-        arguments.approval_id = await approvals.full_id(console, arguments.approval_id)
+        is_show = arguments.command == "show"
+        arguments.approval_id = await approvals.full_id(console, arguments.approval_id, prefers_waiting=is_show)
     return await _COMMANDS[arguments.command](console, arguments)
 
 
