@@ -12,7 +12,7 @@ from typing import cast, get_args
 from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import GateDecision, ToolDescription, ToolKind
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, value_at
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, texts_in, value_at
 from openai_responses_mcp.gate.policy.fitting import RuledCall, place_of
 from openai_responses_mcp.gate.policy.rules import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling, ruling_by
@@ -113,8 +113,4 @@ def _decided(log: ExecutionLog, tool: ToolDescription, profile: PolicyProfile, r
 
 
 def is_masked(value: JsonValue) -> bool:
-    if isinstance(value, str):
-        return MASK in value or LABEL.search(value) is not None
-    if isinstance(value, Mapping):
-        return any(map(is_masked, (*value.keys(), *value.values())))
-    return isinstance(value, list | tuple) and any(map(is_masked, value))
+    return any(MASK in text or LABEL.search(text) for text in texts_in(value))

@@ -75,12 +75,8 @@ async def guard_over_http(
     guard_id = new_run_id()
 
     def connect(client: Transport, server: Transport, ways: ClientWays, caller: str, session_id: str) -> Relay:
-        keepers: list[CallKeeper] = []
-
         async def load(relay: Relay) -> "CallKeeper":
-            if not keepers:
-                keepers.append(gate.keeper(relay, new_run_id(guard_id), caller, session_id))
-            return keepers[0]
+            return gate.keeper(relay, new_run_id(guard_id), caller, session_id)
 
         return Relay(client, server, load, lines.tell, given_replies(options, rules, known), ways)
 

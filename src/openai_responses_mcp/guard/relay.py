@@ -146,8 +146,9 @@ class Relay:
 
     async def _keep(self, held: Opened) -> None:
         try:
-            keeper = self._keeper = await self._load_keeper(self)
-            await keeper.keep(held)
+            if self._keeper is None:
+                self._keeper = await self._load_keeper(self)
+            await self._keeper.keep(held)
         except Exception as exc:  # A call that cannot be decided must not pass, and must be answered.
             self._tell(f"a call could not be decided ({type(exc).__name__}: {exc})")
             if held.is_held:
