@@ -122,7 +122,7 @@ def _problem_with_url(client: Client, url: str, value: JsonObject) -> str:
     try:
         remote_address(url)
     except WrongAddress as exc:
-        return str(exc).replace("--url", "its URL")
+        return f"its URL {exc}"
     own = _TOML_KEYS if is_toml else _JSON_KEYS
     if others := sorted(set(value) - own - KEPT_KEYS):
         return Sentence("it has {key}, which the guard cannot take over", key=others[0])

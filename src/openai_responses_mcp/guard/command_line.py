@@ -203,7 +203,7 @@ def _host_in(url: str, command: tuple[str, ...]) -> str:
     try:
         return remote_address(url).name
     except WrongAddress as exc:
-        raise UsageError(str(exc)) from exc
+        raise UsageError(f"--url {exc}") from exc
 
 
 def _header(text: str) -> HeaderVariable:

@@ -83,24 +83,27 @@ class Gatekeeper:
             decision = await self._gate.evaluate(None, request, context)
         except AgentsError as exc:
             decision = failed(call.tool.own_risk, exc)
-        return Judgement(decision, self._records(call).decision(request, decision), tuple(questions))
+        return self._judgement(call, decision, attempt, questions)
 
     async def denial(self, call: PlannedCall, attempt: int) -> Judgement | None:
         """The refusal of an approved call, if the policy came to deny it while a person was asked. Raises `AgentsError`."""
         decision = await self._gate.denial(call.tool, call.args, self._session.options.profile)
-        if decision is None:
-            return None
-        return Judgement(decision, self._records(call).decision(self._request_for(call, attempt), decision))
+        return None if decision is None else self._judgement(call, decision, attempt)
 
     def refused(self, call: PlannedCall, failure: AgentsError) -> Judgement:
         """For a call whose tool could not be looked up."""
-        decision = failed(call.tool.own_risk, failure)
-        return Judgement(decision, self._records(call).decision(self._request_for(call), decision))
+        return self._judgement(call, failed(call.tool.own_risk, failure))
 
     def let_pass(self, call: PlannedCall, risk_level: int) -> AuditEntry:
         """The record of a call that passes because nothing is guarded."""
         decision = GateDecision.because("allow", risk_level, Reason("observer", "allow"))
-        return self._records(call).decision(self._request_for(call), decision)
+        return self._judgement(call, decision).entry
+
+    def _judgement(
+        self, call: PlannedCall, decision: GateDecision, attempt: int = 1, questions: Sequence[BudgetQuestion] = ()
+    ) -> Judgement:
+        entry = self._records(call).decision(self._request_for(call, attempt), decision)
+        return Judgement(decision, entry, tuple(questions))
 
     def about(self, call: PlannedCall, event: str, decision: str, reason: str = "", *reasons: Reason) -> AuditEntry:
         return self._records(call).about(call, event, decision, reason, *reasons)

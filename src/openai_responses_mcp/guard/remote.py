@@ -108,7 +108,7 @@ def log_in(
     try:
         address = remote_address(arguments.url)
     except WrongAddress as exc:
-        return _fail(str(exc), 2)
+        return _fail(f"--url {exc}", 2)
     secret = environ.get(arguments.client_secret_env) if arguments.client_secret_env else None
     if arguments.client_secret_env and not secret:
         return _fail(f"the variable {arguments.client_secret_env} is not set", 2)

@@ -25,7 +25,6 @@ from openai_responses_mcp.guard.client_files import (
 )
 from openai_responses_mcp.guard.rewriting import entry_text, guarded_url, rewritten, with_entry_text
 
-_GUARDED = Sentence("it is guarded already")
 _GUARDED_BY_HAND = Sentence("it was guarded or changed by hand: write --policy into its command, before --")
 
 
@@ -83,9 +82,7 @@ def guarding(
                 if words != earlier.after:
                     guarded.append((entry, replace(earlier, after=words)))
                     continue
-            why_not = _why_not(entry)
-            if why_not == _GUARDED and _lacks(policy, entry):
-                why_not = _GUARDED_BY_HAND
+            why_not = _GUARDED_BY_HAND if _lacks(policy, entry) else _why_not(entry)
             if why_not is not None:
                 skipped.append(_left_alone(entry.name, path, why_not))
                 continue
@@ -96,9 +93,8 @@ def guarding(
             words = (*own, "guard", "--name", name, *rule, *behind)
             guarded.append((entry, Guarded(path, entry.keys, () if entry.url else entry.words, words)))
         for folder, entry in () if servers else file.elsewhere:
-            why_not = _why_not(entry)
-            lacks_policy = why_not == _GUARDED and _lacks(policy, entry)
-            if why_not is None or (lacks_policy and (path, entry.keys) in made):
+            lacks_policy = _lacks(policy, entry)
+            if _why_not(entry) is None or (lacks_policy and (path, entry.keys) in made):
                 command = f"cd {shlex.quote(folder)} && openai-responses-mcp guard setup --project"
                 command += "" if policy is None else f" --policy {shlex.quote(policy)}"
                 why = Sentence("it belongs to a project: {command}", command=command)
@@ -110,7 +106,13 @@ def guarding(
 
 
 def _lacks(policy: str | None, entry: ServerEntry) -> bool:
-    return policy is not None and policy not in entry.words
+    """True for a guarded entry without this policy."""
+    return policy is not None and policy not in entry.words and maybe_guard(_known(entry)) is not None
+
+
+def _known(entry: ServerEntry) -> Entry:
+    words = tuple(word for argument in entry.args for word in argument.split())
+    return Entry(entry.name, entry.command or "", words, {}, ())
 
 
 def _left_alone(name: str, file: str, why: str) -> Sentence:
@@ -141,13 +143,11 @@ def _why_not(entry: ServerEntry) -> str | None:
         return entry.problem
     if entry.url is not None:
         return Sentence("it is disabled") if entry.is_disabled else None
-    words = tuple(word for argument in entry.args for word in argument.split())
-    known = Entry(entry.name, entry.command or "", words, {}, ())
-    if maybe_guard(known) is not None:
-        return _GUARDED
+    if maybe_guard(_known(entry)) is not None:
+        return Sentence("it is guarded already")
     if entry.is_disabled:
         return Sentence("it is disabled")
-    return Sentence("it is this product's own server") if starts_this_program(known) else None
+    return Sentence("it is this product's own server") if starts_this_program(_known(entry)) else None
 
 
 def _is_unchanged(client: Client, before: bytes, entry: ServerEntry, made: Guarded) -> bool:

@@ -41,7 +41,7 @@ class RemoteFault(Exception):
 
 
 class WrongAddress(Exception):
-    """The text says what is wrong, and never repeats the URL."""
+    """What is wrong with the URL: the text has no subject, and never repeats the URL."""
 
 
 class RemoteAddress(NamedTuple):
@@ -56,21 +56,21 @@ class RemoteAddress(NamedTuple):
 def remote_address(url: str) -> RemoteAddress:
     """Raises `WrongAddress`."""
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise WrongAddress("--url contains characters that are not allowed in a URL")
+        raise WrongAddress("contains characters that are not allowed in a URL")
     try:
         parts = urlsplit(url)
         name, port = parts.hostname or "", parts.port
     except ValueError:
-        raise WrongAddress("--url is not a URL") from None
+        raise WrongAddress("is not a URL") from None
     if parts.scheme not in ("http", "https") or not name:
-        raise WrongAddress("--url is the whole address of an MCP server, such as https://example.com/mcp")
+        raise WrongAddress("is the whole address of an MCP server, such as https://example.com/mcp")
     if parts.username is not None or parts.password is not None:
-        raise WrongAddress("--url contains a user name or a password; give them with --header-env")
+        raise WrongAddress("contains a user name or a password; give them with --header-env")
     if parts.fragment:
-        raise WrongAddress("--url has a part after #, which is never sent to a server")
+        raise WrongAddress("has a part after #, which is never sent to a server")
     is_here = is_loopback(name)
     if parts.scheme == "http" and not is_here:
-        raise WrongAddress("--url has to begin with https://; http:// is for servers on this machine only")
+        raise WrongAddress("has to begin with https://; http:// is for servers on this machine only")
     return RemoteAddress(url, name, name if port is None else f"{name}:{port}", is_here)
 
 

@@ -52,11 +52,7 @@ class DeskParts:
 
 class Desk:
     def __init__(self, parts: DeskParts, runs: RunStateStore, clock: Clock) -> None:
-        self._approvals = parts.approvals
-        self._requests = parts.requests
-        self._standing = parts.standing
-        self._audit = parts.audit
-        self._presence = parts.presence
+        self._parts = parts
         self._runs = runs
         self._clock = clock
         self._renewed_at: datetime | None = None
@@ -70,13 +66,13 @@ class Desk:
         now = self._clock.now()
         if self._renewed_at is None or not timedelta() <= now - self._renewed_at < BETWEEN_RENEWALS:
             # Opens a new request for each approval that has expired.
-            await self._approvals.pending()
+            await self._parts.approvals.pending()
             self._renewed_at = now
         await self._stay(now)
-        waiting = [record.request.approval_id for record in await self._requests.list_pending()]
+        waiting = [record.request.approval_id for record in await self._parts.requests.list_pending()]
         if waiting:
             return {"waiting": waiting}
-        guards = {revealed(one.name) for one in await present(self._presence, now, "guard")}
+        guards = {revealed(one.name) for one in await present(self._parts.presence, now, "guard")}
         return {"waiting": [], "guards": sorted(guards)}
 
     async def _stay(self, now: datetime) -> None:
@@ -87,11 +83,11 @@ class Desk:
         elif (now - datetime.fromisoformat(self._lease.renewed_at)).total_seconds() < BETWEEN_RENEWALS_SECONDS:
             return
         self._lease = replace(self._lease, renewed_at=moment)
-        await self._presence.renew(self._lease)
+        await self._parts.presence.renew(self._lease)
 
     async def leave(self) -> None:
         if self._lease is not None:
-            await self._presence.leave(self._lease.presence_id)
+            await self._parts.presence.leave(self._lease.presence_id)
 
     async def requests(self, approval_ids: list[str]) -> View:
         """Those that exist, also decided ones."""
@@ -105,7 +101,7 @@ class Desk:
         return {"requests": found}
 
     async def _request(self, approval_id: str) -> View:
-        record = await self._approvals.get(approval_id)
+        record = await self._parts.approvals.get(approval_id)
         run = await self._runs.get(record.request.run_id)
         return request_view(record, (run.agent_name if run else "") or _guard_of(record.request))
 
@@ -116,9 +112,9 @@ class Desk:
 
     async def _decide(self, choice: Choice, who: str) -> View:
         try:
-            before = await self._approvals.get(choice.approval_id)
+            before = await self._parts.approvals.get(choice.approval_id)
             if choice.from_now_on is None:
-                token = await self._approvals.submit_decision(
+                token = await self._parts.approvals.submit_decision(
                     choice.approval_id,
                     choice.decision,
                     choice.comment,
@@ -128,14 +124,14 @@ class Desk:
                 )
             else:
                 token, *_ = await approve_from_now_on(
-                    self._approvals,
-                    self._standing,
+                    self._parts.approvals,
+                    self._parts.standing,
                     choice.approval_id,
                     terms=choice.from_now_on,
                     comment=choice.comment,
                     who=who,
                 )
-            after = await self._approvals.get(choice.approval_id)
+            after = await self._parts.approvals.get(choice.approval_id)
         except AgentsError as exc:
             return {"error": error_view(exc)}
         # The guard continues by itself: there is nothing to resume. Any other token has to be passed on by the approver.
@@ -150,17 +146,17 @@ class Desk:
 
     async def standing(self) -> View:
         """Those that hold now, oldest first."""
-        return {"standing": [standing_view(one) for one in await self._standing.list()]}
+        return {"standing": [standing_view(one) for one in await self._parts.standing.list()]}
 
     async def revoke(self, standing_id: str, who: str = "") -> View:
-        return {"revoked": standing_view(await self._standing.revoke(standing_id, who=who))}
+        return {"revoked": standing_view(await self._parts.standing.revoke(standing_id, who=who))}
 
     # -----------------------------------------------------------------------------------------------------------------
     # The log
 
     async def log(self, before: int | None = None) -> View:
         """Newest first; with `before`, those older than that call."""
-        calls = calls_in(await self._audit.query())
+        calls = calls_in(await self._parts.audit.query())
         older = [call for call in calls if before is None or call.number < before]
         shown = older[: -CALLS_AT_ONCE - 1 : -1]
         return {
@@ -170,7 +166,7 @@ class Desk:
         }
 
     async def verify(self) -> View:
-        return verification_view(await self._audit.verify())
+        return verification_view(await self._parts.audit.verify())
 
 
 def _guard_of(request: HumanApprovalRequest) -> str:

@@ -26,10 +26,12 @@ TokenStatus = Literal["active", "used", "expired"]
 class HumanApprovalRequest:
     """What a person is asked: what runs, why a person has to decide, and what the tool is for.
 
-    `reason` says why in words, and `reasons` as data. `arguments` are those that will be used, with a label for each real secret. `definition_change` says what has
-    changed since the tool was last approved. Once it is decided, `tell_model` says that the run goes on after a denial,
-    and `changed_arguments` are those that a human gave instead of the model's. `caller` is who asked, where a guard serves
-    several people.
+    `reason` says why in words, and `reasons` as data. `arguments` are those that will be used, with a label for each
+    real secret. `definition_change` says what has changed since the tool was last approved. `caller` is who asked, where
+    a guard serves several people.
+
+    Once it is decided, `tell_model` says that the run goes on after a denial, and `changed_arguments` are those that a
+    human gave instead of the model's.
     """
 
     approval_id: str

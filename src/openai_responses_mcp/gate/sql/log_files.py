@@ -1,8 +1,8 @@
 """The files beside the audit log: its head, and archives of records that were moved out of it.
 
-The head is a small file. It is written in place, in one piece that is smaller than a block of the disk, so that neither a kill nor a power
-cut leaves half of it. It is not forced to the disk: after a power cut it may be older than the log, which is a finding
-then. A file that is no head is not changed until a person accepts the loss.
+The head is a small file. It is written in place, in one piece that is smaller than a block of the disk, so that
+neither a kill nor a power cut leaves half of it. It is not forced to the disk: after a power cut it may be older than
+the log, and then that is a finding. A file that is no head is not changed until a person accepts the loss.
 
 An archive is written beside its place and forced to the disk before it gets its name, so that a file with this name is
 whole.

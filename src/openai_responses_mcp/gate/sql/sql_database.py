@@ -274,9 +274,8 @@ def _translated() -> Iterator[None]:
             Sentence("The store does not take this record: {why}", why=_kind_of(exc))
         )
     except (SQLAlchemyError, sqlite3.Error, OSError) as exc:
-        why = _kind_of(exc)
-        kind = ReadOnlyStore if why is _READ_ONLY else StoreUnavailable
-        failure = kind(Sentence("The store cannot be used: {why}", why=why))
+        kind = ReadOnlyStore if _sqlite_error(exc) in _READ_ONLY_ERRORS else StoreUnavailable
+        failure = kind(Sentence("The store cannot be used: {why}", why=_kind_of(exc)))
     else:
         return
     raise failure
@@ -285,7 +284,7 @@ def _translated() -> Iterator[None]:
 def _kind_of(error: Exception) -> str:
     """In our own words: a driver's may hold the address with its password, or values of the statement."""
     cause = getattr(error, "orig", None) or error
-    if known := _SQLITE_WORDS.get(getattr(cause, "sqlite_errorname", "")):
+    if known := _SQLITE_WORDS.get(_sqlite_error(error)):
         return known
     if isinstance(cause, sqlite3.OperationalError):
         # SQLite has no address and no password that it could name.
@@ -295,14 +294,19 @@ def _kind_of(error: Exception) -> str:
     return _WORDS.get(type(cause).__name__, Sentence("the database does not say why"))
 
 
+def _sqlite_error(error: Exception) -> str:
+    """The name that SQLite gives to the error; empty for any other."""
+    return str(getattr(getattr(error, "orig", None) or error, "sqlite_errorname", ""))
+
+
+_READ_ONLY_ERRORS = ("SQLITE_READONLY", "SQLITE_READONLY_DIRECTORY")
 _READ_ONLY = Sentence("the file or its folder is read-only")
 _NOT_UNDONE = Sentence("a write was interrupted and has to be undone first, but the file or its folder is read-only")
 _MOVED = Sentence("the file was moved or replaced while it was in use; restart this program")
 _DAMAGED = Sentence("the file is damaged; put back a copy of it, or move it away to start with an empty store")
 _SQLITE_WORDS = {
     "SQLITE_IOERR_WRITE": Sentence("the disk did not take the write; is it full?"),
-    "SQLITE_READONLY": _READ_ONLY,
-    "SQLITE_READONLY_DIRECTORY": _READ_ONLY,
+    **dict.fromkeys(_READ_ONLY_ERRORS, _READ_ONLY),
     "SQLITE_READONLY_ROLLBACK": _NOT_UNDONE,
     "SQLITE_IOERR_DELETE": _NOT_UNDONE,
     "SQLITE_READONLY_DBMOVED": _MOVED,

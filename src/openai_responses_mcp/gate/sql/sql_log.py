@@ -1,8 +1,9 @@
 """The audit log in the database, with its head outside, and starts of guarded calls.
 
-An append holds a lock until the commit: the database lock on SQLite, a row lock on PostgreSQL. The head is given the new
-end of the log inside the transaction, and a confirmation after the commit. A transaction that starts calls holds the same lock: pins,
-budgets and records change together or not at all, and what it reads stays true until it commits, in every process.
+An append holds a lock until the commit: the database lock on SQLite, a row lock on PostgreSQL. The head is given the
+new end of the log inside the transaction, and a confirmation after the commit. A transaction that starts calls holds
+the same lock: pins, budgets and records change together or not at all, and what it reads stays true until it commits,
+in every process.
 """
 
 import json
