@@ -1,7 +1,7 @@
 """What the stand-in reads in a question, and what it answers.
 
-The text says that it comes from a stand-in, in the language of the question. Addresses are on example.com, but for the
-demo's.
+The text says that it comes from a stand-in, in the language of the question. Addresses are on example.com, except that
+of the demo.
 """
 
 import re

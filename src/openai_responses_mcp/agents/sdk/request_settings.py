@@ -2,8 +2,7 @@
 
 The agent's own tools are in its catalogue. A request can also name tools in `extra_body` and its kin, and a prompt that
 is stored at the provider can hold some. Those cannot be judged here, so they are refused before the model is asked.
-Settings that only steer the model pass. Whatever else is in there goes by scope as `function:request/<name>`, and is
-recorded.
+Settings that only steer the model pass. Any other name is checked by scope, as `function:request/<name>`, and recorded.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""The SDK's way to decide on paused runs, over this library's approvals.
+"""Paused runs are decided in code as with the SDK, on top of this library's approvals.
 
 `result.interruptions` are the SDK's items with our requests behind them. `result.to_state()` gives a state whose
 `approve` and `reject` are kept until the run goes on, and are then put to the store as decisions made in code. The state

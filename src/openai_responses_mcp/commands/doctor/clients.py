@@ -41,14 +41,14 @@ class Client:
     name: str
     files: tuple[str, ...]
     how_to_name_key: str
-    """What to do so that the server gets the key, without the key in the file where the client can do that."""
+    """How to pass the key to the server; without writing it into the file, if the client can do that."""
     adding: str = ""
     """The command line that adds the server; empty for a client that has none."""
     section: str = "mcpServers"
     parse: Callable[[str], Any] = field(default=json.loads)
     hands_environment_on: bool = False
     fills_in: str | None = None
-    """The pattern of a value that the client replaces with that of a variable; None when it knows no such thing."""
+    """The pattern of a value that the client replaces with that of a variable; None if it never does."""
 
 
 CLIENTS = (
@@ -146,7 +146,7 @@ _TOML_ENTRY = "mcp_servers.{name} = {{command = {command}, args = {arguments}, e
 def own_command(
     find_command: CommandFinder, executable: str = sys.executable, platform: str = sys.platform
 ) -> tuple[str, ...]:
-    """What starts this very program again, wherever it is started from. A link on the PATH is shorter and stays."""
+    """The command that starts this program again, from any folder. A link on the PATH is preferred: it is shorter."""
     folder = os.path.dirname(executable)
     if is_run_by_uvx(executable):
         return _WITH_UVX
