@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from openai_responses_mcp.gate.calls import is_risk_level
 from openai_responses_mcp.gate.errors import LONGEST_TEXT, AgentsError
@@ -312,33 +312,30 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {lowered[near[0]]}?)" if near else ""
 
 
-def _any_that(fits: Callable[[Any], object], problem: str) -> Callable[[object], Any]:
-    """Reads any value that fits, as it is."""
+def _any_that(kind: type[T], fits: Callable[[T], object], problem: str) -> Callable[[object], T]:
+    """Reads any value of this kind that fits, as it is."""
 
-    def read(value: object) -> object:
-        if not fits(value):
+    def read(value: object) -> T:
+        if not isinstance(value, kind) or not fits(value):
             raise ValueError(problem)
         return value
 
     return read
 
 
-_version = _any_that(lambda value: type(value) is int and value == VERSION, f"is {VERSION}, the only version there is")
-_flag = _any_that(lambda value: isinstance(value, bool), "is true or false")
-_count = _any_that(lambda value: type(value) is int and value >= 1, "is a whole number from 1 up")
-_risk = _any_that(is_risk_level, "is a whole number from 1 to 5")
+_version = _any_that(
+    int, lambda value: type(value) is int and value == VERSION, f"is {VERSION}, the only version there is"
+)
+_flag = _any_that(bool, lambda _: True, "is true or false")
+_count = _any_that(int, lambda value: type(value) is int and value >= 1, "is a whole number from 1 up")
+_risk = _any_that(int, is_risk_level, "is a whole number from 1 to 5")
 _folder = _any_that(
-    lambda value: isinstance(value, str) and (value == "~" or value.startswith(("/", "~/"))),
+    str,
+    lambda value: value == "~" or value.startswith(("/", "~/")),
     "is a whole path, such as ~/notes or /srv/data",
 )
-_variable = _any_that(
-    lambda value: isinstance(value, str) and _VARIABLE.fullmatch(value),
-    "is the name of the variable that holds the address",
-)
-_reason = _any_that(
-    lambda value: isinstance(value, str) and len(value) <= LONGEST_TEXT,
-    f"is a text of at most {LONGEST_TEXT} characters",
-)
+_variable = _any_that(str, _VARIABLE.fullmatch, "is the name of the variable that holds the address")
+_reason = _any_that(str, lambda value: len(value) <= LONGEST_TEXT, f"is a text of at most {LONGEST_TEXT} characters")
 
 
 def _seconds(value: object) -> float:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Literal, Protocol, cast, get_args
 
 from openai_responses_mcp.gate.calls import ToolKind
 from openai_responses_mcp.gate.errors import is_text, require
@@ -267,11 +267,11 @@ class Policy:
         for unstable in self.unstable:
             if any(fnmatchcase(tool, glob) for glob in unstable.tools):
                 for steps in unstable.parts:
-                    entry = _without(entry, steps)
+                    entry = cast(Mapping[str, object], _without(entry, steps))
         return entry
 
 
-def _without(value: Any, steps: Sequence[str]) -> Any:
+def _without(value: object, steps: Sequence[str]) -> object:
     """The value without the part that the steps lead to, if they lead to one."""
     step, *further = steps
     if further and isinstance(value, list) and step in map(str, range(len(value))):
