@@ -342,8 +342,9 @@ async def test_requests_of_a_killed_guard_are_not_asked_again_and_do_not_wait_fo
     assert [one.approval_id for one in await desk.controller.pending()] == [requests[1].approval_id]
     clock.move(901)
     assert await desk.controller.pending() == []
-    statuses = [(await desk.controller.get(one.approval_id)).request.status for one in requests]
-    assert statuses == ["approved", "expired"]
+    approved, expired = [(await desk.controller.get(one.approval_id)).request for one in requests]
+    assert (approved.status, expired.status) == ("approved", "expired")
+    assert expired.comment == "nobody decided in time"
 
 
 async def test_an_expired_denial_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
@@ -469,7 +470,8 @@ async def test_a_yes_to_a_call_that_was_given_up_is_kept_for_ten_minutes(desk: D
 
 async def test_a_kept_yes_is_used_by_one_of_many(desk: Desk) -> None:
     request = await kept_request(desk)
-    await desk.controller.submit_decision(request.approval_id, "approve")
+    await desk.controller.keep(await desk.controller.get(request.approval_id), "")
+    assert (await desk.logs.query())[-1].who == ""
     calls = [replace(CALL, call_id=f"c{number}") for number in range(2, 8)]
     taken = await asyncio.gather(*(desk.controller.take_kept("guard_1", ASK, call) for call in calls))
     assert [one.request.approval_id for one in taken if one is not None] == [request.approval_id]
