@@ -161,17 +161,6 @@ async def test_a_tool_without_a_schema_is_approved_as_it_is() -> None:
     assert await code_of(work) == INVALID
 
 
-async def test_another_process_makes_the_changed_call(shared_url: str) -> None:
-    scene = Scene([LOOK, PAY], store=shared_url)
-    run = await scene.paused()
-    desk = Scene(store=shared_url)
-    await desk.runner.submit_approval(run.interruptions[0].approval_id, "approve", arguments={"amount": 2})
-    elsewhere = Scene("done", store=shared_url)
-    assert (await within(elsewhere.runner.resume_run(run.run_id, agent=elsewhere.agent))).output_text == "done"
-    assert sorted(elsewhere.ran) == ["look here", "pay 2"]
-    assert (await elsewhere.runner.verify_execution_logs()).is_intact
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Secrets
 

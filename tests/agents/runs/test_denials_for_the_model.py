@@ -110,18 +110,6 @@ async def test_a_denial_for_the_model_never_expires(clock: FakeClock) -> None:
     assert (await within(scene.runner.resume_run(run.run_id))).output_text == "then not"
 
 
-async def test_another_process_resumes_after_a_denial(sqlite_url: str) -> None:
-    scene = Scene([LOOK, PAY], store=sqlite_url)
-    run = await scene.paused()
-    there = Scene("then not", store=sqlite_url)
-    await there.runner.submit_approval(run.interruptions[0].approval_id, "deny", "だめ", tell_model=True)
-    elsewhere = Scene("then not", store=sqlite_url)
-    result = await within(elsewhere.runner.resume_run(run.run_id, agent=elsewhere.agent))
-    assert result.output_text == "then not"
-    assert elsewhere.ran == ["look here"]
-    assert "A human refused this call: だめ" in str(elsewhere.heard[-1])
-
-
 @pytest.mark.parametrize(
     ("decision", "more"),
     [("approve", {"tell_model": True}), ("deny", {"tell_model": "yes"}), ("deny", {"arguments": {"amount": 1}})],
