@@ -75,7 +75,7 @@ def test_claude_code_connects_and_calls(desk: Desk) -> None:
 
 
 def test_codex_connects_and_calls(desk: Desk) -> None:
-    desk.run("codex", "mcp", "add", "answers", "--url", desk.server.url, "--bearer-token-env-var", "MY_TOKEN")
+    desk.run("codex", "mcp", "add", "answers", "--url", desk.server.url, "--bearer-token-env-var=MY_TOKEN")
     assert "Bearer token" in desk.run("codex", "mcp", "list")
     settings = f'name="stand-in",base_url="{desk.model}/v1",wire_api="responses",env_key="MODEL_KEY"'
     provider = ("-c", "model_provider=stand_in", "-c", f"model_providers.stand_in={{{settings}}}")

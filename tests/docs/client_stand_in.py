@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 WAIT_SECONDS = 60.0
 # Options with a value, and those that name a variable.
-VALUES = {"--scope", "-s", "--env", "-e", "--transport", "--header"}
+VALUES = {"--scope", "-s", "--env", "-e", "--transport", "--header", "--url"}
 VARIABLES = {"--env", "-e"}
 
 
@@ -33,6 +33,10 @@ def main(program: str, words: list[str]) -> None:
         (name, url) = given
         assert (options["--transport"], url[:8]) == ("http", "https://"), words
         assert options["--header"].startswith("Authorization: Bearer "), words
+        return
+    if "--url" in options:  # Codex
+        (variable,) = (word.partition("=")[2] for word in given[1:])
+        assert (options["--url"][:8], variable in os.environ) == ("https://", True), words
         return
     name, command, *arguments = given
     if "--url" not in arguments:  # A server on another machine is not tried.
