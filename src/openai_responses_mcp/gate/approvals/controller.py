@@ -21,6 +21,7 @@ from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.decisions import (
     Pause,
     bad_token,
+    check_comment,
     checked_changes,
     entry_about,
     seal,
@@ -48,7 +49,6 @@ from openai_responses_mcp.gate.errors import (
     AgentsError,
     DuplicateRecord,
     ReadOnlyStore,
-    is_short_text,
     is_text,
     require,
 )
@@ -272,8 +272,7 @@ class ApprovalController:
         wait for any more is kept."""
         code = "AGENTS-E-APPROVAL-INVALID"
         require(decision in get_args(HumanDecision), code, "decision is approve or deny")
-        is_short = comment is None or is_short_text(comment)
-        require(is_short, code, Sentence("comment is a text of up to {most} characters", most=LONGEST_TEXT))
+        check_comment(comment)
         require(isinstance(tell_model, bool), code, "tell_model is true or false")
         require(not tell_model or decision == "deny", code, "tell_model is for denials only")
         require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStatus
 from openai_responses_mcp.gate.audit.log import AuditEntry
-from openai_responses_mcp.gate.errors import AgentsError, config_error
+from openai_responses_mcp.gate.errors import LONGEST_TEXT, AgentsError, config_error, is_short_text
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, differences, digest, sealed, texts_in
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import LABEL, Masking
@@ -80,6 +80,12 @@ def _places(value: JsonValue, place: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
             yield from _places(inner, f"{place}[{number}]")
+
+
+def check_comment(comment: str | None) -> None:
+    """Raises `AGENTS-E-APPROVAL-INVALID` for a comment that is too long, or no text."""
+    if comment is not None and not is_short_text(comment):
+        raise _invalid(Sentence("comment is a text of up to {most} characters", most=LONGEST_TEXT))
 
 
 def _invalid(message: str) -> AgentsError:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
-from openai_responses_mcp.gate.approvals.decisions import LONGEST_LIFETIME_SECONDS
+from openai_responses_mcp.gate.approvals.decisions import LONGEST_LIFETIME_SECONDS, check_comment
 from openai_responses_mcp.gate.approvals.models import (
     ApprovalRecord,
     ApprovalStore,
@@ -32,10 +32,8 @@ from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescript
 from openai_responses_mcp.gate.clock import Clock, later, timestamp
 from openai_responses_mcp.gate.errors import (
     LONGEST_ID,
-    LONGEST_TEXT,
     AgentsError,
     ReadOnlyStore,
-    is_short_text,
     is_text,
     require,
 )
@@ -179,12 +177,7 @@ class StandingApprovals:
 
     async def revoke(self, standing_id: str, comment: str | None = None, *, who: str = "") -> StandingApproval:
         """End it now. `AGENTS-E-APPROVAL-NOT-FOUND` where there is none, `-INVALID` where it has ended already."""
-        is_short = comment is None or is_short_text(comment)
-        require(
-            is_short,
-            "AGENTS-E-APPROVAL-INVALID",
-            Sentence("comment is a text of up to {most} characters", most=LONGEST_TEXT),
-        )
+        check_comment(comment)
         is_id = is_text(standing_id) and len(standing_id) <= LONGEST_ID
         known = await self._store.get(standing_id) if is_id else None
         if known is None:
