@@ -287,7 +287,7 @@ async def test_judges_that_never_return_keep_neither_others_nor_the_process() ->
 
     def stuck(*_: Any) -> GateDecision:
         threads.append(threading.current_thread())
-        released.wait()
+        released.wait(5)
         return allowed()
 
     gate = a_gate(SafetyAgent(stuck, timeout_seconds=0.05))
