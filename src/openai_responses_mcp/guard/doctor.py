@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
@@ -39,18 +38,6 @@ _MOST_NAMES = 12
 _FILLED_IN = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
 
 Level = Literal["ok", "FAIL"]
-
-
-@dataclass(frozen=True, slots=True)
-class GuardedEntry:
-    """One entry of a client that starts the guard. `words` is the whole command line, `own` what follows `guard`."""
-
-    client: Client
-    file: str
-    name: str
-    words: tuple[str, ...]
-    own: tuple[str, ...]
-    environ: Mapping[str, str]
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: str | None = None) -> int:
@@ -84,7 +71,7 @@ def guarded_lines(
         if entry is None and names_unreadable:
             yield Line("FAIL", client.name, words("{file} {reason}", file=file, reason=problem))
         elif entry is not None and (not servers or entry.name in servers):
-            level, detail = asyncio.run(_examined(entry, is_started, words))
+            level, detail = asyncio.run(_examined(entry.words, _environment_of(entry, environ), is_started, words))
             yield Line(
                 level, words("{client}, {server} in {file}", client=client.name, server=entry.name, file=file), detail
             )
@@ -96,7 +83,7 @@ def guarded_lines(
 
 def _found(
     clients: Sequence[Client], environ: Mapping[str, str], folder: str
-) -> Iterator[tuple[Client, str, str, GuardedEntry | None]]:
+) -> Iterator[tuple[Client, str, str, ServerEntry | None]]:
     """Each guarded entry, or without an entry the problem with a file."""
     for client in clients:
         for file in files_of(client, environ, folder):
@@ -112,21 +99,18 @@ def _found(
                 yield client, file, Sentence("cannot be read ({why})", why=why), None
                 continue
             for entry in entries:
-                if guarded := _guarded(client, file, entry, environ):
-                    yield client, file, "", guarded
+                known = Entry(entry.name, entry.words[0], entry.words[1:], {}, ())
+                if not entry.is_disabled and maybe_guard(known) is not None:
+                    yield client, file, "", entry
 
 
-def _guarded(client: Client, file: str, entry: ServerEntry, environ: Mapping[str, str]) -> GuardedEntry | None:
-    words = entry.words
-    known = Entry(entry.name, words[0], words[1:], {}, ())
-    if entry.is_disabled or maybe_guard(known) is None:
-        return None
+def _environment_of(entry: ServerEntry, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the client starts the entry with."""
     filled = {
         name: _FILLED_IN.sub(lambda found: environ.get(found[1], found[2] or ""), text)
         for name, text in entry.env.items()
     }
-    own = words[words.index("guard") + 1 :]
-    return GuardedEntry(client, file, entry.name, words, own, {**environ, **filled})
+    return {**environ, **filled}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -137,18 +121,20 @@ class _Wrong(Exception):
     """The text says what, and what to do."""
 
 
-async def _examined(entry: GuardedEntry, is_started: bool, words: Words) -> tuple[Level, str]:
+async def _examined(
+    command: Sequence[str], environ: Mapping[str, str], is_started: bool, words: Words
+) -> tuple[Level, str]:
     try:
-        _check_command(entry, entry.words[0])
-        options = parse(entry.own, entry.environ)
+        _check_command(command[0], environ)
+        options = parse(command[command.index("guard") + 1 :], environ)
         if options.url is None:
-            _check_command(entry, options.command[0])
+            _check_command(options.command[0], environ)
         for header in options.headers:
-            if not entry.environ.get(header.variable):
+            if not environ.get(header.variable):
                 raise _Wrong(Sentence("the variable {variable} of --header-env is not set", variable=header.variable))
-        found = [_checked_policy(options), await _checked_store(entry, options)]
+        found = [_checked_policy(options), await _checked_store(options, environ)]
         if is_started:
-            found.append(await _started(entry))
+            found.append(await _started(command, environ))
     except UsageError as exc:
         return "FAIL", words("the guard does not start: {why}", why=exc)
     except (_Wrong, CannotUsePolicy) as exc:
@@ -156,9 +142,9 @@ async def _examined(entry: GuardedEntry, is_started: bool, words: Words) -> tupl
     return "ok", words.of(linked("{first}; {second}", found))
 
 
-def _check_command(entry: GuardedEntry, command: str) -> None:
+def _check_command(command: str, environ: Mapping[str, str]) -> None:
     # The client fills in placeholders, so such a command cannot be looked for here.
-    if "${" not in command and shutil.which(command, path=entry.environ.get("PATH")) is None:
+    if "${" not in command and shutil.which(command, path=environ.get("PATH")) is None:
         raise _Wrong(
             Sentence("the command {command} cannot be found: install it, or write its whole path", command=command)
         )
@@ -177,8 +163,8 @@ def _checked_policy(options: GuardOptions) -> str:
     return Sentence("the policy {policy} can be read", policy=options.policy)
 
 
-async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
-    store = options.store or store_from(None, entry.environ)
+async def _checked_store(options: GuardOptions, environ: Mapping[str, str]) -> str:
+    store = options.store or store_from(None, environ)
     if store is None:
         return Sentence("the store is made with the first call")
     try:
@@ -208,9 +194,9 @@ async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
     return Sentence("the store can be opened")
 
 
-async def _started(entry: GuardedEntry) -> str:
+async def _started(command: Sequence[str], environ: Mapping[str, str]) -> str:
     try:
-        seen = await look_at(entry.words, entry.environ, within_seconds=LONGEST_START_SECONDS)
+        seen = await look_at(command, environ, within_seconds=LONGEST_START_SECONDS)
     except ProbeFailed as exc:
         raise _Wrong(Sentence("it was started, and {why}", why=exc.args[0])) from None
     names = ", ".join(seen.tools[:_MOST_NAMES])
