@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from openai_responses_mcp.domain.ports import FramingFault, Transport
-from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
+from openai_responses_mcp.domain.usage import CallerLimits, OverLimit, ProcessUsage
 from openai_responses_mcp.guard.composition import CannotStart, ServerSide
 from openai_responses_mcp.guard.messages import ClientWays
 from openai_responses_mcp.guard.over_http import KeptServers, LimitedClient
@@ -225,3 +225,32 @@ async def test_a_call_over_the_limit_gets_a_result_and_the_next_message_is_taken
     await limited.flush()
     client.end()
     assert await limited.receive() is None
+
+
+class SlowUsage(ProcessUsage):
+    """Counts only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeClock())
+        self.is_asked, self.may_count = asyncio.Event(), asyncio.Event()
+
+    async def begin(self, caller: str, limits: CallerLimits) -> str | OverLimit:
+        self.is_asked.set()
+        await self.may_count.wait()
+        return await super().begin(caller, limits)
+
+
+async def test_a_call_that_is_being_counted_when_its_reader_ends_goes_to_the_next_one() -> None:
+    client, usage = FakeTransport(), SlowUsage()
+    limited = LimitedClient(client, "ann", CallerLimits(calls_at_once=1), usage)
+    client.enqueue(call(1))
+    reading = asyncio.create_task(limited.receive())
+    await asyncio.wait_for(usage.is_asked.wait(), WAIT_SECONDS)
+    reading.cancel()
+    await asyncio.wait({reading})
+    usage.may_count.set()
+    received = await asyncio.wait_for(limited.receive(), WAIT_SECONDS)
+    assert received is not None
+    assert json.loads(received.body)["id"] == 1  # type: ignore[arg-type]
+    # It was counted once.
+    assert isinstance(await usage.begin("ann", CallerLimits(calls_at_once=2)), str)

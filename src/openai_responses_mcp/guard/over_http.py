@@ -294,8 +294,16 @@ class LimitedClient(Transport):
         self._caller = caller
         self._limits = limits
         self._usage = usage
+        self._taking: asyncio.Future[Received | None] | None = None
 
     async def receive(self) -> Received | None:
+        # Counting may take a moment. If the reader ends meanwhile, the call goes to the next one.
+        taking = self._taking = self._taking or asyncio.ensure_future(self._take())
+        await asyncio.wait({taking})
+        self._taking = None
+        return taking.result()
+
+    async def _take(self) -> Received | None:
         while (received := await self._client.receive()) is not None:
             message = messages.read(received.body) if isinstance(received.body, bytes) else None
             if not isinstance(message, Request) or message.method != messages.CALL:
