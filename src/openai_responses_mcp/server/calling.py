@@ -6,6 +6,7 @@ research continues at the API.
 """
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -281,47 +282,36 @@ def progress_token_of(params: JsonObject) -> ProgressToken | None:
 
 @asynccontextmanager
 async def reporting(
-    token: ProgressToken, send: Callable[[JsonObject], None], clock: WallClock, *, begins_at_once: bool = True
+    token: ProgressToken, send: Send, clock: WallClock, *, begins_at_once: bool = True
 ) -> AsyncIterator[ProgressListener]:
     """Yields the listener for progress. Nothing is sent after the block.
 
     A call that will be answered with a task sends no progress at once: it would be the only notification.
     """
-    reporter = _Reporter(token, send, clock)
-    task = asyncio.create_task(reporter.run(begins_at_once=begins_at_once))
+    message, news, numbers, started = "asking the model", asyncio.Event(), itertools.count(1), clock.monotonic()
+
+    def hear(progress: Progress) -> None:
+        nonlocal message
+        message = progress.message
+        news.set()
+
+    def report(text: str) -> None:
+        params = {"progressToken": token, "progress": next(numbers), "message": text}
+        send(notification_message("notifications/progress", params))
+
+    async def report_on() -> None:
+        if begins_at_once:
+            report(message)
+        while True:
+            await clock.sleep(SHORTEST_GAP_SECONDS)
+            if await has_happened_within(news, LONGEST_GAP_SECONDS, clock):
+                news.clear()
+                report(message)
+            else:
+                report(f"{message} ({round(clock.monotonic() - started)} s)")
+
+    task = asyncio.create_task(report_on())
     try:
-        yield reporter.hear
+        yield hear
     finally:
         task.cancel()
-
-
-class _Reporter:
-    def __init__(self, token: ProgressToken, send: Callable[[JsonObject], None], clock: WallClock) -> None:
-        self._token = token
-        self._send = send
-        self._clock = clock
-        self._started = clock.monotonic()
-        self._count = 0
-        self._message = "asking the model"
-        self._news = asyncio.Event()
-
-    def hear(self, progress: Progress) -> None:
-        self._message = progress.message
-        self._news.set()
-
-    async def run(self, *, begins_at_once: bool) -> None:
-        if begins_at_once:
-            self._report(self._message)
-        while True:
-            await self._clock.sleep(SHORTEST_GAP_SECONDS)
-            if await has_happened_within(self._news, LONGEST_GAP_SECONDS, self._clock):
-                self._news.clear()
-                self._report(self._message)
-            else:
-                waited = round(self._clock.monotonic() - self._started)
-                self._report(f"{self._message} ({waited} s)")
-
-    def _report(self, message: str) -> None:
-        self._count += 1
-        params = {"progressToken": self._token, "progress": self._count, "message": message}
-        self._send(notification_message("notifications/progress", params))

@@ -181,8 +181,8 @@ def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayErr
         )
     if status == 400:
         code, param, message = facts["code"] or "", facts["param"], facts["message"] or ""
-        named = (code.startswith("previous_response"), param == "previous_response_id")
-        if any(named) or "previous_response_id" in message:
+        is_named = param == "previous_response_id" or "previous_response_id" in message
+        if is_named or code.startswith("previous_response"):
             return PreviousResponseLost, *_on_previous_response(message)
         if param == "background" or _BACKGROUND.search(message):
             return BackgroundRefused, *_REFUSALS[400]
