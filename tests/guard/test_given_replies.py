@@ -207,8 +207,10 @@ async def test_data_that_is_no_base64_text_is_searched_unchanged() -> None:
 
 
 async def test_a_result_that_is_no_object_is_searched_too() -> None:
-    reply, _ = await answered([TOKEN])
-    assert reply == {"jsonrpc": "2.0", "id": 1, "result": ["‹ghp_…, 40 characters›"]}
+    label = "‹ghp_…, 40 characters›"
+    for result, shown in (([TOKEN], [label]), (TOKEN, label)):
+        reply, _ = await answered(result)
+        assert reply == {"jsonrpc": "2.0", "id": 1, "result": shown}
 
 
 async def test_two_secret_keys_stay_two_keys() -> None:

@@ -544,6 +544,27 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "a hash that fits nothing either",
     ("gate.call_table", "return False", "returns None"): "only asked whether it is true",
     ("runs.ledger", '_T = TypeVar("_T")', "another text"): "a name for the type checker",
+    **{
+        ("policy.reading", line, "another text"): "a name for the type checker"
+        for line in ('T = TypeVar("T")', 'V = TypeVar("V")', 'Name = TypeVar("Name", bound=str)')
+    },
+    **{
+        ("policy.reading", line, change): "a policy with a problem is not used"
+        for line, change in (
+            ("return Policy()", "returns None"),
+            ("return ()", "returns None"),
+            ("return Rule(number, ())", "returns None"),
+            ("return Budget(calls, per) if calls and per else None", "and/or"),
+        )
+    },
+    **{
+        (
+            "policy.reading",
+            'PolicyProfile("strict", 1, 5, (value,))  # type: ignore[arg-type]',
+            change,
+        ): "only the scope is looked at"
+        for change in ("1 to 2", "5 to 6")
+    },
     (
         "runs.judging",
         "risk = request.target_tool.own_risk if request.target_tool else 5",
