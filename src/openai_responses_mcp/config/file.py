@@ -1,26 +1,20 @@
 """The YAML file: read within limits and checked against the settings, every problem with its line and key.
 
-Only a file brings in ruamel.
+Only a file brings in ruamel and pydantic.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
-from openai_responses_mcp.config.settings import (
-    OpenAISettings,
-    Settings,
-    fits,
-    is_section,
-    key_paths,
-    maybe_kind_at,
-    section_from,
-    wanted,
-)
+from openai_responses_mcp.config.settings import OpenAISettings, Settings, is_section, key_paths, kind_at, wanted
 from openai_responses_mcp.domain.texts import Sentence, about, one_line
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from openai_responses_mcp.adapters.yaml_file import KeyPath, YamlDocument
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -54,6 +48,10 @@ SERVER_FIELDS: dict[str, str] = {
 _EXTRA = ("request", "extra")
 
 _SWITCHED_OFF_BY_NULL = {("model_profiles", "answer"), ("server", "hand_over_after_s")}
+
+# As pydantic calls them.
+_UNKNOWN_KEY = "extra_forbidden"
+_KINDS_OF_A_VALUE = ("int", "float", "literal['auto']")
 
 # As text, which `re` compiles with the first use: most starts read no file.
 _API_KEY = r"\bsk-[A-Za-z0-9_-]{8,}"
@@ -194,49 +192,57 @@ def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings)
         findings.problem(Sentence("{name} was masked when it was shown: write it out again", name=file.place(path)))
     written = _without_nulls(file.data)
     _drop_retired(written, file, findings)
-    wrong: dict[KeyPath, Any] = {}
-    usable = _usable(written, (), secrets, wrong)
-    # On one line, wrong values come before unknown keys.
-    for path, value in sorted(wrong.items(), key=lambda item: (file.line_of(item[0]), maybe_kind_at(item[0]) is None)):
+    _drop_listed_sections(written, file, findings)
+    errors, settings = _validate(written)
+    for path, error in sorted(errors.items(), key=lambda item: file.line_of(item[0])):
         if any(secret[: len(path)] == path for secret in secrets):
             continue
-        kind = maybe_kind_at(path)
-        if kind is not None:
-            findings.misfit(file.place(path), kind, value)
-        else:
+        if error["type"] == _UNKNOWN_KEY:
             unknown = Sentence("unknown key {name}{near}", name=_dotted(path), near=_nearest(path))
             findings.problem(about(f"{file.path}:{file.line_of(path)}", unknown))
-    settings: Settings = section_from(Settings, usable)
+        else:
+            findings.misfit(file.place(path), kind_at(path), error["input"])
+    if errors:
+        written = _without(written, [*errors, *secrets])
+        errors, settings = _validate(written)
     for name in settings.request.extra:
         if name in SERVER_FIELDS:
             says, place = "{name} is set by the server itself: {instead}", file.place((*_EXTRA, name))
             findings.problem(Sentence(says, name=place, instead=SERVER_FIELDS[name]))
-    return settings, usable
+    return (Settings(), {}) if errors else (settings, written)
 
 
-_WRONG: Any = object()
+def _without(written: dict[str, Any], paths: "list[KeyPath]") -> dict[str, Any]:
+    """A copy without these keys. A list with a wrong item is dropped."""
+    import copy
+
+    kept = copy.deepcopy(written)
+    for path in paths:
+        *around, last = takewhile(lambda step: isinstance(step, str), path)
+        section: Any = kept
+        for step in around:
+            section = section.get(step, {}) if isinstance(section, dict) else {}
+        if isinstance(section, dict):
+            section.pop(last, None)
+    return kept
 
 
-def _usable(value: Any, path: "KeyPath", secrets: "list[KeyPath]", wrong: "dict[KeyPath, Any]") -> Any:
-    """The value without what is `wrong` in it; `_WRONG` if nothing is left. A list with a wrong item is left out.
+def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Settings]":
+    import json
 
-    Secrets are left out too; they are reported already.
-    """
-    kind = maybe_kind_at(path)
-    if path in secrets:
-        return _WRONG
-    if value is None and path in _SWITCHED_OFF_BY_NULL:
-        return None
-    if is_section(kind) and isinstance(value, dict):
-        inner = {name: _usable(one, (*path, name), secrets, wrong) for name, one in value.items()}
-        return {name: one for name, one in inner.items() if one is not _WRONG}
-    items = value if isinstance(value, list) and maybe_kind_at((*path, 0)) is not None else []
-    if _WRONG in [_usable(item, (*path, place), secrets, wrong) for place, item in enumerate(items)]:
-        return _WRONG
-    if kind is not None and fits(kind, value):
-        return value
-    wrong[path] = value
-    return _WRONG
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        # As JSON, because only then does strict mode accept a list for a tuple and an object for a section.
+        return {}, TypeAdapter(Settings).validate_json(json.dumps(written), strict=True)
+    except ValidationError as exc:
+        return {_path_of(error): error for error in exc.errors(include_url=False)}, Settings()
+
+
+def _path_of(error: "ErrorDetails") -> "KeyPath":
+    """The key of the error. A value of a union type gets one error per type; they count as one."""
+    path = error["loc"]
+    return path[:-1] if error["type"] != _UNKNOWN_KEY and path[-1] in _KINDS_OF_A_VALUE else path
 
 
 def _nearest(path: "KeyPath") -> str:
@@ -289,6 +295,20 @@ def _drop_retired(written: dict[str, Any], file: ConfigFile, findings: Findings)
             findings.problem(Sentence("{name} must be stdio", name=name), value)
         else:
             findings.warning(Sentence("{name} is no longer used ({reason})", name=name, reason=reason))
+
+
+def _drop_listed_sections(
+    written: dict[str, Any], file: ConfigFile, findings: Findings, path: tuple[str, ...] = ()
+) -> None:
+    """Pydantic would fill a section from a list, by position; here that is a wrong value."""
+    sections = [known for known in key_paths() if known[:-1] == path and is_section(kind_at(known))]
+    for section in sections:
+        value = written.get(section[-1])
+        if isinstance(value, dict):
+            _drop_listed_sections(value, file, findings, section)
+        elif isinstance(value, list):
+            findings.misfit(file.place(section), kind_at(section), value)
+            del written[section[-1]]
 
 
 def _dotted(path: "KeyPath") -> str:

@@ -1,7 +1,8 @@
 """The configuration: flags > environment > YAML file > defaults.
 
-The leftmost wins, key by key; a list replaces the whole list. All are checked by the rules in `settings`. All problems
-are reported together, one line each, before anything else starts.
+The leftmost wins, key by key; a list replaces the whole list. Variables and flags are checked by the rules in
+`settings`; only a file loads ruamel and pydantic, which apply the same rules. All problems are reported together, one
+line each, before anything else starts.
 """
 
 import os

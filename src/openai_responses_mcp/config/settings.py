@@ -1,7 +1,7 @@
 """The settings: every key with its type, its limits and its default.
 
 Standard library only, so that a start without a configuration file is fast. A limit is written once, as a `Bound` in the
-annotation: `fits` enforces it on a file, `from_text` also on a variable or a flag, and `wanted` puts it into words.
+annotation: pydantic enforces it on a YAML document, `from_text` on a variable or a flag, and `wanted` puts it into words.
 Named tuples, because they are needed before the first reply and a dataclass takes longer to define. No
 `from __future__ import annotations` here: the annotations are read at run time.
 """
@@ -10,9 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, NoReturn, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, get_args, get_origin
 
 from openai_responses_mcp.domain.texts import Sentence, linked
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 
 class Bound:
@@ -21,6 +25,16 @@ class Bound:
     def __init__(self, words: Sentence, allows: Callable[[Any], bool]) -> None:
         self.words = words
         self.allows = allows
+
+    def require(self, value: Any) -> Any:
+        if not self.allows(value):
+            raise ValueError(self.words)
+        return value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self.require, handler(source))
 
 
 class Range(Bound):
@@ -66,10 +80,7 @@ PolicyMerge = Literal["replace", "prepend", "append"]
 _SecondsOrAuto = int | float | Literal["auto"]
 HandOver = Annotated[
     _SecondsOrAuto,
-    Bound(
-        Sentence("of at least 5, or auto, or null"),
-        lambda value: value == "auto" or (not isinstance(value, str) and 5 <= value < inf),
-    ),
+    Bound(Sentence("of at least 5, or auto, or null"), lambda value: value == "auto" or 5 <= value < inf),
 ]
 
 
@@ -227,13 +238,6 @@ def kind_at(path: tuple[str | int, ...]) -> Any:
     return kind
 
 
-def maybe_kind_at(path: tuple[str | int, ...]) -> Any:
-    try:
-        return kind_at(path)
-    except LookupError:
-        return None
-
-
 def is_section(thing: Any) -> bool:
     """True for the groups of settings above and their instances."""
     return hasattr(thing, "_fields")
@@ -250,7 +254,9 @@ def wanted(kind: Any) -> str:
     """What a value of this kind must be, to follow "must be"."""
     if names := _names(kind):
         return Sentence("one of {names}", names=", ".join(names))
-    return linked("{first} {second}", [_called(kind)[0], *(rule.words for rule in _rules(kind))])
+    bare = _bare(kind)
+    noun = _NOUNS.get(bare) or (_MAPPING if is_section(bare) else Sentence("a list"))
+    return linked("{first} {second}", [noun, *(rule.words for rule in _rules(kind))])
 
 
 def from_text(kind: Any, text: str) -> Any:
@@ -258,25 +264,9 @@ def from_text(kind: Any, text: str) -> Any:
     if names := _names(kind):
         return names[names.index(text)] if text in names else _refuse(text)
     value = _READERS[_bare(kind)](text)
-    return value if fits(kind, value) else _refuse(text)
-
-
-def fits(kind: Any, value: Any) -> bool:
-    """True if the value is `wanted`. No type stands for another: true is not a number, and 1 is not text."""
-    if names := _names(kind):
-        return isinstance(value, str) and value in names
-    return type(value) in _called(kind)[1] and all(rule.allows(value) for rule in _rules(kind))
-
-
-def section_from(kind: Any, data: Mapping[str, Any]) -> Any:
-    """A section with these values, all of which are valid, and defaults for the rest."""
-    values = {}
-    for name, value in data.items():
-        inner = _present(_field_kinds(kind)[name])
-        if is_section(inner) and value is not None:
-            value = section_from(inner, value)
-        values[name] = tuple(value) if isinstance(value, list) else value
-    return kind(**values)
+    for rule in _rules(kind):
+        rule.require(value)
+    return value
 
 
 def _whole_number(text: str) -> int:
@@ -309,22 +299,15 @@ def _is_json(value: Any) -> bool:
 
 
 _MAPPING = Sentence("a mapping of keys")
-_LIST = Sentence("a list")
-# What a value is called in messages, and the types that it may have.
-_KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
-    bool: (Sentence("true or false"), (bool,)),
-    int: (Sentence("a whole number"), (int,)),
-    int | float: (Sentence("a number"), (int, float)),
-    _SecondsOrAuto: (Sentence("a number"), (int, float, str)),
-    str: (Sentence("text"), (str,)),
-    Mapping[str, Any]: (_MAPPING, (dict,)),
+_NOUNS: dict[Any, str] = {
+    bool: Sentence("true or false"),
+    int: Sentence("a whole number"),
+    int | float: Sentence("a number"),
+    _SecondsOrAuto: Sentence("a number"),
+    str: Sentence("text"),
+    Mapping[str, Any]: _MAPPING,
 }
 _READERS: dict[Any, Callable[[str], Any]] = {int: _whole_number, int | float: _number, str: str}
-
-
-def _called(kind: Any) -> tuple[str, tuple[type, ...]]:
-    bare = _bare(kind)
-    return _KINDS.get(bare) or ((_MAPPING, ()) if is_section(bare) else (_LIST, (list,)))
 
 
 def _bare(kind: Any) -> Any:
