@@ -79,6 +79,13 @@ async def posted(http: httpx2.AsyncClient, server: HttpProcess, message: Any, **
     return await http.post(server.url, json=message, headers=routed(message, **changes))
 
 
+def test_a_server_without_a_key_warns_at_its_start(tmp_path: Path) -> None:
+    with closing(HttpProcess(environment(tmp_path, OPENAI_API_KEY=""))) as server:
+        server.process.terminate()
+        server.wait()
+    assert any("OPENAI_API_KEY is not set" in line for line in server.complaints)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The official client
 

@@ -182,6 +182,11 @@ async def _serve(
         )
         await Connection(transport, dispatcher).serve()
 
+    def warn_of_missing_key(_address: str) -> None:
+        if not basis.api_key.strip():
+            variable = basis.configuration.settings.openai.api_key_env
+            logger.warning(f"{variable} is not set: calls will fail until this server is started with it")
+
     code = await serve_until_stopped(
         options,
         settings,
@@ -191,6 +196,7 @@ async def _serve(
         stopped,
         on_draining=is_ending.set,
         on_drained=container.openai_gateway().let_all_go,
+        on_listening=warn_of_missing_key,
     )
     await settle(container)
     return code
