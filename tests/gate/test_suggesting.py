@@ -189,6 +189,16 @@ def test_each_server_has_its_own_rules() -> None:
     assert text.endswith('  - tools: ["files/*", "git/*"]\n    decide: ask\n')
 
 
+@pytest.mark.parametrize("verdict", ["denied", "refused"])
+def test_a_reading_tool_that_was_not_only_allowed_keeps_no_other_off_the_list(verdict: str) -> None:
+    day = History().call("files/list", "approved", path="/a/b")
+    if verdict == "denied":
+        day.call("files/read", "approved", path="/a/b/c").call("files/read", "denied", path="/a/b/c")
+    else:
+        day.changed("files/read", {"path": "/a/b/c"}, {"path": "/a/b/d"})
+    assert '  - tools: ["files/list"]\n    claims: reads\n    decide: allow\n' in day.text()
+
+
 def test_a_server_with_the_name_of_a_kind_of_tool_is_written_as_rules_write_it() -> None:
     text = History().call("function/pay", "approved", x=1).text()
     assert 'tools: ["mcp/function/pay"]' in text

@@ -150,16 +150,19 @@ async def test_secrets_are_shown_as_what_they_are_and_sent_as_they_are() -> None
 async def test_a_failure_of_the_tool_is_its_outcome() -> None:
     class Failing(GuardScene):
         def result_of(self, message: dict[str, Any]) -> Any:
-            return {"content": [{"type": "text", "text": "no"}, 7, {"text": "x" * 600}, {}], "isError": True}
+            return {"content": [{"type": "text", "text": "no"}, 7, {}, {"text": "x" * 600}], "isError": True}
 
     async with Failing(profile="fast") as scene:
         await scene.call()
         assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
-        assert (await scene.stores.logs.query())[-1].reason == f"no {'x' * 497}"
+        assert (await scene.stores.logs.query())[-1].reason == f"no  {'x' * 496}"
 
 
-@pytest.mark.parametrize("answer", [{"error": {"code": -1, "message": "no"}}, None])
-async def test_an_error_and_an_end_without_an_answer_are_outcomes_too(answer: Any) -> None:
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [({"error": {"code": -1, "message": "no"}}, "no"), ({"error": {"code": -1}}, ""), (None, "over")],
+)
+async def test_an_error_and_an_end_without_an_answer_are_outcomes_too(answer: Any, reason: str) -> None:
     async with GuardScene(profile="fast") as scene:
         scene.server_lists = [entry("hang")]
         scene.start(1, "hang")
@@ -168,7 +171,7 @@ async def test_an_error_and_an_end_without_an_answer_are_outcomes_too(answer: An
             scene.server.enqueue({"jsonrpc": "2.0", "id": 1, **answer})
             await scene.reply(1)
     assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
-    assert (await scene.stores.logs.query())[-1].reason == ("no" if answer else "over")
+    assert (await scene.stores.logs.query())[-1].reason == reason
 
 
 async def test_a_server_that_ends_while_its_list_is_asked_for_is_a_refusal(scene: GuardScene) -> None:
@@ -199,6 +202,14 @@ async def test_observing_goes_on_when_calls_cannot_be_counted_or_recorded() -> N
         assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
         scene.logs.is_broken = False
         assert ("call_1", "uncounted", "unknown") in await scene.events()
+
+
+async def test_observing_counts_each_call_once() -> None:
+    async with GuardScene(replace(ALLOW, budget=Budget(2, "session")), observes=True) as scene:
+        for call_id in (1, 2, 3):
+            await scene.call(call_id)
+        observed = [decision for _, event, decision in await scene.events() if event == "observed"]
+        assert observed == ["allow", "allow", "needs_human"]
 
 
 async def test_observing_records_nothing_of_a_tool_that_the_server_does_not_list() -> None:
@@ -253,9 +264,13 @@ async def test_a_server_that_changes_with_every_look_is_asked_about_once() -> No
 
 
 async def test_a_decision_at_the_desk_counts_if_it_comes_first(scene: GuardScene) -> None:
+    scene.logs.waits_at = lambda log: log.event == "started"
     question = await scene.asked_in_client()
     assert [one.waits_for_human for one in scene.relay.server.open_requests] == [True]
     await scene.approvals.submit_decision(await scene.asked(), "approve")
+    await within(scene.logs.is_reached.wait())
+    assert [one.waits_for_human for one in scene.relay.server.open_requests] == [False]
+    scene.logs.goes_on.set()
     assert (await scene.reply(1))["result"]["structuredContent"]
     cancelled = {"requestId": question["id"]}
     assert await scene.to_client(lambda message: message.get("params") == cancelled)
@@ -419,7 +434,14 @@ async def test_a_state_holds_for_the_same_tool_and_arguments_and_with_its_seal(
     again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
     reason = "the question was answered before, is too old, or was about another call"
     assert refusal_in(again) == f"{name}: {reason}"
+    await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
     assert scene.calls_at_server() == []
+    assert await scene.events() == [
+        ("call_1", "decision", "needs_human"),
+        ("call_1", "approval_requested", "pending"),
+        ("call_2", "decision", "needs_human"),
+        ("call_2", "approval_requested", "pending"),
+    ]
 
 
 async def test_an_answered_question_is_not_asked_again_while_the_call_runs(scene: GuardScene) -> None:
@@ -880,7 +902,7 @@ async def test_changed_arguments_are_judged_by_every_rule_again() -> None:
         await scene.approvals.submit_decision(await scene.asked(), "approve")
         reply = await scene.reply(2)
         assert reply["result"]["structuredContent"] == {"text": "unusual"}
-        assert len(scene.calls_at_server()) == 1
+        assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "unusual"}}]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -928,6 +950,14 @@ async def test_an_allowed_call_that_comes_again_passes_byte_for_byte() -> None:
         reply = await scene.reply(2)
         assert body in scene.server.sent
         assert reply["result"] == {"content": [], "structuredContent": {"text": "hi"}}
+
+
+async def test_a_call_that_comes_again_is_refused_if_the_policy_denies_it_by_now() -> None:
+    async with AskingServer(ALLOW) as scene:
+        await scene.call(1, _meta=ENVELOPE)
+        scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="deny", reason="not any more"),))
+        assert "not any more" in refusal_in(await scene.call(2, _meta=ENVELOPE, **THEIRS))
+        assert len(scene.calls_at_server()) == 1
 
 
 async def test_a_question_of_the_server_without_an_answer_is_an_outcome() -> None:

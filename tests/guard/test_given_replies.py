@@ -276,9 +276,10 @@ async def test_values_that_go_back_to_the_server_are_not_masked() -> None:
     assert (await outcome_of(scene)).reasons[0].about == {"hidden": 1}
 
 
-async def test_the_result_of_a_task_is_searched_and_recorded_once() -> None:
+@pytest.mark.parametrize("answer", [{"task": {"taskId": "t1"}}, {"resultType": "task", "taskId": "t1"}])
+async def test_the_result_of_a_task_is_searched_and_recorded_once(answer: Any) -> None:
     scene = Answering(HIDING)
-    scene.answer = {"task": {"taskId": "t1", "status": "working"}}
+    scene.answer = answer
     async with scene:
         await scene.call(1, task={})
         for number in (2, 3):
@@ -290,8 +291,10 @@ async def test_the_result_of_a_task_is_searched_and_recorded_once() -> None:
         reply = await scene.reply(3)
         assert TOKEN not in json.dumps(scene.client.replies())
         assert reply["result"]["content"][0]["text"] == "‹ghp_…, 40 characters›"
-        events = await scene.events()
-    assert [event for event in events if event[1] == "result"] == [("call_1", "result", "completed")]
+        await scene.events()
+    [log] = [log for log in await scene.stores.logs.query() if log.event == "result"]
+    assert (log.tool_call_id, log.decision) == ("call_1", "completed")
+    assert log.reason == "secrets in the result that were hidden from the client: 1"
 
 
 async def _has_reached(scene: GuardScene, request_id: int) -> bool:

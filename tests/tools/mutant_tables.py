@@ -212,6 +212,19 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
             ),
         )
     },
+    **{
+        ("guard.call_keeper", line, change): reason
+        for line, change, reason in (
+            ("_MOST_TASKS = 1_000", "1000 to 1001", "where exactly the limit lies does not matter"),
+            ("return False", "returns None", "only asked whether it is true"),
+            ('outcome: StartOutcome = "changed"', "another text", "only asked whether it has started"),
+            (
+                'def _finished(self, call: PlannedCall, decision: str, reason: str = "", *reasons: Reason) -> None:',
+                "another text",
+                "every caller gives a reason",
+            ),
+        )
+    },
     (
         "guard.given_replies",
         "if limit is not None and len(reply.wire) > limit and (size := _size_of(reply)) > limit:",
@@ -467,6 +480,10 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         ("gate.suggesting", line, "another text"): reason
         for line, reason in (
             ('comment: str = ""', "only the comment on a denial is read, and it is given"),
+            (
+                'self._home = paths.anchor("~", "") or ""',
+                "home is a whole path wherever it is looked up from, and no path is below a home that is not known",
+            ),
             (
                 'if folder.count("/") < 2 or f"{self._home}/".startswith(f"{folder}/"):',
                 "the folder ends before what is added",
