@@ -958,6 +958,9 @@ async def test_a_call_that_comes_again_is_refused_if_the_policy_denies_it_by_now
         scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="deny", reason="not any more"),))
         assert "not any more" in refusal_in(await scene.call(2, _meta=ENVELOPE, **THEIRS))
         assert len(scene.calls_at_server()) == 1
+    *_, refused, ended = await scene.events()
+    assert refused == ("call_1", "decision:11", "deny")
+    assert ended == ("call_1", "outcome", "failed")
 
 
 async def test_a_question_of_the_server_without_an_answer_is_an_outcome() -> None:

@@ -97,12 +97,16 @@ class CallKeeper:
         tool = defined.tool
         continued = self._continued.take(opened.request.params, tool)
         call = continued.call if continued else PlannedCall(self._next_id(), tool, args)
-        judgement = await self._gatekeeper.judged(call)
+        # A call that comes again has a decision in the log already.
+        judgement = await self._gatekeeper.judged(call, MOST_ATTEMPTS + 1 if continued else 1)
         if continued is not None and (judgement.says != "deny" or self._session.options.observe):
             # The same call comes again, with the answer to the server's own question.
             opened.note = continued.note
             is_sealed, params = continued.is_sealed, opened.request.params
             self._pass(opened, continued, _sealed_wire(opened, call, params) if is_sealed else opened.request.wire)
+        elif continued is not None:
+            self._refuse(opened, call, judgement)
+            self._finished(call, "failed", "refused when it came again")
         elif self._session.options.observe:
             await self._observe(opened, call, judgement)
         elif judgement.says == "needs_human":
