@@ -31,14 +31,14 @@ def a_gatekeeper(*limits: Limit, profile: str = "fast", **said: Any) -> Gatekeep
 
 
 async def test_no_judge_adds_neither_a_risk_nor_a_reason() -> None:
-    judgement = await a_gatekeeper(profile="strict", scopes=["mcp:*"], **RISK_1).judged(CALL)
+    judgement = await a_gatekeeper(profile="strict", scopes=["mcp:*"], **RISK_1).judged(CALL, 1)
     assert (judgement.says, judgement.decision.risk_level, judgement.decision.reason) == ("allow", 1, "")
     assert (judgement.entry.event, judgement.entry.decision, judgement.entry.reason) == ("decision", "allow", "")
 
 
 async def test_every_budget_that_is_used_up_is_a_reason_to_ask() -> None:
     keeper = a_gatekeeper(Limit(1, "calls", "session"), Limit(1, "calls", "hour"))
-    assert (await keeper.judged(CALL)).says == "allow"
+    assert (await keeper.judged(CALL, 1)).says == "allow"
     await keeper.budget.spend(calls=1)
     judgement = await keeper.judged(CALL, 2)
     used_up = ["the budget of 1 call per session is used up", "the budget of 1 call per hour is used up"]
@@ -47,7 +47,7 @@ async def test_every_budget_that_is_used_up_is_a_reason_to_ask() -> None:
     assert [reason_in_record([one.reason], "needs_human") for one in judgement.questions] == used_up
     assert judgement.entry.event == "decision:2"
     await keeper.budget.go_on(judgement.questions)
-    assert (await keeper.judged(CALL)).says == "allow"
+    assert (await keeper.judged(CALL, 1)).says == "allow"
 
 
 def test_the_records_of_a_call_say_what_there_is_to_say() -> None:

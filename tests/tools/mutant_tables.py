@@ -218,11 +218,6 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
             ("_MOST_TASKS = 1_000", "1000 to 1001", "where exactly the limit lies does not matter"),
             ("return False", "returns None", "only asked whether it is true"),
             ('outcome: StartOutcome = "changed"', "another text", "only asked whether it has started"),
-            (
-                'def _finished(self, call: PlannedCall, decision: str, reason: str = "", *reasons: Reason) -> None:',
-                "another text",
-                "every caller gives a reason",
-            ),
         )
     },
     (

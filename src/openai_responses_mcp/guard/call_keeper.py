@@ -327,7 +327,7 @@ class CallKeeper:
             self._finished(underway.call, "failed", "the server's own question was never answered")
         await self._records.settle()
 
-    def _finished(self, call: PlannedCall, decision: str, reason: str = "", *reasons: Reason) -> None:
+    def _finished(self, call: PlannedCall, decision: str, reason: str, *reasons: Reason) -> None:
         self._records.write_behind(self._gatekeeper.about(call, "outcome", decision, reason, *reasons))
 
     # -----------------------------------------------------------------------------------------------------------------

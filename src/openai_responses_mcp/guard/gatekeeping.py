@@ -69,7 +69,7 @@ class Gatekeeper:
         self.schemas = gate.schemas
         self._masking = masking
 
-    async def judged(self, call: PlannedCall, attempt: int = 1) -> Judgement:
+    async def judged(self, call: PlannedCall, attempt: int) -> Judgement:
         """Fails closed: a voice that fails is a refusal."""
         request = self._request_for(call, attempt)
         questions: list[BudgetQuestion] = []
