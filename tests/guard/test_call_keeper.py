@@ -961,6 +961,7 @@ async def test_a_call_that_comes_again_is_refused_if_the_policy_denies_it_by_now
     *_, refused, ended = await scene.events()
     assert refused == ("call_1", "decision:11", "deny")
     assert ended == ("call_1", "outcome", "failed")
+    assert (await scene.stores.logs.query())[-1].reason == "refused when it came again"
 
 
 async def test_a_question_of_the_server_without_an_answer_is_an_outcome() -> None:
