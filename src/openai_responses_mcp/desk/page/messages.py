@@ -115,7 +115,7 @@ STEPS: Mapping[tuple[str, str], str] = {
 
 
 def step_of(log: ExecutionLog, words: Words) -> str:
-    """What happened, in words; the fields of the record where there are none for them."""
+    """What happened, in words. A record that has no words shows its fields."""
     says = STEPS.get((log.event.partition(":")[0], log.decision))
     return words(says) if says else f"{log.event}: {log.decision}"
 
