@@ -282,6 +282,16 @@ def test_only_a_rule_that_denies_is_a_denial_and_any_other_refusal_allows_nothin
     assert "reason:" not in alone.text()
 
 
+def test_a_no_to_a_used_up_budget_says_nothing_about_the_tool() -> None:
+    day = History().call("files/read", "approved", path="~/a").call("files/read", "denied", path="~/b")
+    budget = Reason("budget", "needs_human", {"most": 1, "unit": "calls", "per": "day"})
+    day.logs[-3] = replace(day.logs[-3], reasons=(Reason("profile", "allow"), budget))
+    assert "deny" not in day.text()
+    assert "1 call, allowed. The server says that these tools only read." in day.text()
+    day.logs[-3] = replace(day.logs[-3], reasons=(Reason("tool", "needs_human"), budget))
+    assert "decide: deny" in day.text()
+
+
 def test_a_call_that_could_not_be_decided_on_says_nothing() -> None:
     day = History().call("files/read", "approved", path="/a/b/c").call("files/read", "rule", Path="/a/x")
     failing = Reason("failure", "deny", {"code": "AGENTS-E-GATE-DENIED", "message": "not clear"})

@@ -101,8 +101,14 @@ def decided_calls(logs: Sequence[ExecutionLog]) -> list[DecidedCall]:
             if log.decision == "approved" and before and not same_json(before.arguments, log.arguments):
                 found.append(DecidedCall(log.tool_name, before.arguments, "refused"))
             verdict: Literal["allowed", "denied"] = "allowed" if log.decision == "approved" else "denied"
-            found.append(DecidedCall(log.tool_name, log.arguments, verdict, log.comment))
+            if verdict == "allowed" or not (before and _asked_about_budget(before)):
+                found.append(DecidedCall(log.tool_name, log.arguments, verdict, log.comment))
     return found
+
+
+def _asked_about_budget(log: ExecutionLog) -> bool:
+    """A no to a question about a budget alone says nothing about the tool."""
+    return {reason.voice for reason in log.reasons if reason.says == "needs_human"} == {"budget"}
 
 
 class _Suggesting:
