@@ -194,6 +194,11 @@ SAID: list[tuple[Reason, str]] = [
     (Reason("rule", "needs_human", {"rule": 2, "text": "look {at} it"}), "look {at} it (policy rule 2)"),
     (Reason("rule", "needs_human", {"rule": 2, "text": ""}), "rule 2 of the policy file asks you"),
     (
+        Reason("rule", "needs_human", {"rule": 3, "text": "", "would_allow": 1}),
+        "rule 1 of the policy file would allow it, but it is not clear which file a path means",
+    ),
+    (Reason("rule", "needs_human", {"rule": 3, "text": "look", "would_allow": 1}), "look (policy rule 3)"),
+    (
         Reason("budget", "needs_human", {"most": 1, "unit": "calls", "per": "day"}),
         "the budget of 1 call per day is used up",
     ),

@@ -19,9 +19,11 @@ Decision = Literal["allow", "deny", "needs_human"]
 
 # Each with the facts that it refers to.
 Voice = Literal[
-    "profile",  # risk, profile; rule: the number of the rule that set the risk
+    "profile",  # risk, profile; rule: the number of the rule that set the risk; would_allow: see "rule"
     "scope",  # tool, profile
-    "rule",  # rule: its number; text: the reason that the file gives; in_doubt: it is not clear which file is meant
+    # rule: its number; text: the reason that the file gives; in_doubt: it is not clear which file is meant;
+    # would_allow: the number of the rule that would allow the call if that were clear
+    "rule",
     "judge",  # risk, text
     "tool",  # the tool itself asks for approval
     "caller",  # `require_human_approval`
@@ -194,6 +196,10 @@ _IN_DOUBT: Mapping[Language, str] = {
     "en": ", because it is not clear which file a path means",
     "ja": "。パスがどのファイルを指すか明確ではありません",
 }
+_WOULD_ALLOW: Mapping[Language, str] = {
+    "en": "rule {would_allow} of the policy file would allow it, but it is not clear which file a path means",
+    "ja": "ポリシーファイルのルール {would_allow} なら許可しますが、パスがどのファイルを指すか明確ではありません",
+}
 _OWN_WORDS: Mapping[Language, str] = {
     "en": "{text} (policy rule {rule})",
     "ja": "{text} (ポリシーのルール {rule})",
@@ -253,6 +259,8 @@ def _joined(texts: Iterable[str], separator: str) -> str:
 
 
 def _shown_one(reason: Reason, language: Language) -> str:
+    if reason.says == "needs_human" and "would_allow" in reason.about and not reason.about.get("text"):
+        return _WOULD_ALLOW[language].format_map(_Facts(reason.about))
     if reason.voice == "profile" and reason.says == "needs_human" and "rule" in reason.about:
         return _RISK_BY_RULE[language].format_map(_Facts(reason.about))
     return _text(reason, _SHOWN[language], language)

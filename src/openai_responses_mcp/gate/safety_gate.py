@@ -90,14 +90,20 @@ def decide(
 
 def _of_rule(ruling: Ruling, choice: RuleDecision) -> Reason:
     about: JsonObject = {"rule": ruling.rule, "text": ruling.text}
-    return Reason("rule", _CHOICES[choice], {**about, "in_doubt": True} if ruling.in_doubt else about)
+    doubt: JsonObject = {"in_doubt": True} if ruling.in_doubt else {}
+    return Reason("rule", _CHOICES[choice], {**about, **doubt, **_would_allow(ruling)})
 
 
 def _of_profile(risk: int, profile: PolicyProfile, ruling: Ruling | None) -> Reason:
     says: Decision = "allow"
     if risk > profile.allow_up_to:
         says = "deny" if risk >= profile.refuse_from else "needs_human"
-    return Reason("profile", says, {"risk": risk, "profile": profile.name, **({"rule": ruling.rule} if ruling else {})})
+    rule: JsonObject = {"rule": ruling.rule} if ruling and ruling.rule else {}
+    return Reason("profile", says, {"risk": risk, "profile": profile.name, **rule, **_would_allow(ruling)})
+
+
+def _would_allow(ruling: Ruling | None) -> JsonObject:
+    return {"would_allow": ruling.would_allow} if ruling and ruling.would_allow else {}
 
 
 DEFAULT_TIMEOUT_SECONDS = 30.0

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
-from openai_responses_mcp.gate.reasons import OWN_FILE
+from openai_responses_mcp.gate.reasons import OWN_FILE, Reason
+from openai_responses_mcp.gate.safety_gate import decide
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.gate.policy.reading import a_policy
 
@@ -67,7 +69,7 @@ def test_a_new_policy_is_in_force_with_the_next_call() -> None:
 
 def test_doubt_never_lets_a_call_through() -> None:
     for said, found in (
-        ({"decide": "allow"}, None),
+        ({"decide": "allow"}, Ruling(None, None, 0, would_allow=1)),
         ({"decide": "ask"}, Ruling("ask", None, 1, in_doubt=True)),
         ({"decide": "deny"}, Ruling("deny", None, 1, in_doubt=True)),
         ({"risk": 1}, Ruling("ask", None, 1, in_doubt=True)),
@@ -75,6 +77,17 @@ def test_doubt_never_lets_a_call_through() -> None:
         rules = rules_of({"tools": ["files/*"], "when": {"path": "/opt/**"}, **said})
         assert rules.ruling(WRITE, {"path": "secret/x.txt"}) == found
     assert decided(rules, path="/etc/a") is None
+
+
+def test_the_first_rule_that_would_allow_a_clear_path_is_named() -> None:
+    notes, rest = {"tools": ["*"], "when": {"path": "/opt/**"}, "decide": "allow"}, {"tools": ["*"], "decide": "ask"}
+    found = rules_of(notes, notes, rest).ruling(WRITE, {"path": "a.md"})
+    assert found == Ruling("ask", None, 3, would_allow=1)
+    decision = decide(WRITE, None, PROFILES["balanced"], ruling=found)
+    assert decision.reasons == (Reason("rule", "needs_human", {"rule": 3, "text": "", "would_allow": 1}),)
+    decision = decide(WRITE, None, PROFILES["balanced"], ruling=rules_of(notes).ruling(WRITE, {"path": "a.md"}))
+    about = {"risk": 3, "profile": "balanced", "would_allow": 1}
+    assert decision.reasons == (Reason("profile", "needs_human", about),)
 
 
 def test_relative_paths_are_clear_once_the_file_says_where_they_begin() -> None:

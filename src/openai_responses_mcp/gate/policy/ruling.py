@@ -104,8 +104,9 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 class Ruling:
     """What a rule says about a call: `decide`, instead of the profile's limits, or the `risk` that it sets.
 
-    `rule` is its number, and `text` the reason that the file gives. `in_doubt` says that the rule may not be about this
-    call, because it is not clear which file a path means.
+    `rule` is its number, or 0 if no rule fits, and `text` the reason that the file gives. `in_doubt` says that the rule
+    may not be about this call, because it is not clear which file a path means. `would_allow` is the number of
+    an earlier rule that would allow the call if that were clear, or 0.
     """
 
     decide: RuleDecision | None
@@ -113,6 +114,7 @@ class Ruling:
     rule: int
     text: str = ""
     in_doubt: bool = False
+    would_allow: int = 0
 
 
 def ruling_by(rule: Rule, fit: Fit) -> Ruling | None:
@@ -168,9 +170,15 @@ class PolicyRules:
     # What the gate asks
 
     def ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:
-        """Of the first rule that fits; None where the profile decides."""
-        rules, call = self.policy.rules, self.call(tool, args)
-        return next(filter(None, (ruling_by(rule, self.fit(rule, call)) for rule in rules)), None)
+        """Of the first rule that fits; None where the profile decides and no path is in doubt."""
+        call, would_allow = self.call(tool, args), 0
+        for rule in self.policy.rules:
+            fit = self.fit(rule, call)
+            if ruling := ruling_by(rule, fit):
+                return replace(ruling, would_allow=would_allow) if would_allow else ruling
+            if fit is Fit.DOUBT:
+                would_allow = would_allow or rule.number
+        return Ruling(None, None, 0, would_allow=would_allow) if would_allow else None
 
     def denies_always(self, tool: ToolDescription) -> bool:
         """Whether the rules deny the tool whatever its arguments."""
