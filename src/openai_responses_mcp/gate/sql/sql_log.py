@@ -155,13 +155,27 @@ def arguments_in(text: str) -> JsonObject:
 # Starts of guarded calls
 
 
+_COMMANDS = (
+    select(servers.c.fingerprint, servers.c.command)
+    .where(servers.c.name == bindparam("server"))
+    .order_by(servers.c.number)
+)
+_PIN = select(definitions.c.pin).where(
+    definitions.c.tool == bindparam("tool"), definitions.c.fingerprint == bindparam("fingerprint")
+)
+_PIN_BY_NAME = select(pins.c.pin).where(pins.c.tool == bindparam("tool"))
+_BUDGET = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == bindparam("spent"))
+_SPEND = update(budgets).where(budgets.c.window == bindparam("spent")).values(used=budgets.c.used + 1)
+
+
 class SqlStartBook(StartBook):
     def __init__(self, database: SqlDatabase, logs: SqlExecutionLogStore) -> None:
         self._database = database
         self._logs = logs
 
     async def known(self, server: GuardedServer, tool: str) -> KnownTool:
-        return await self._database.work(partial(_known, server=server, tool=tool), is_writing=False)
+        pin, commands = await self._database.work(partial(_known, server=server, tool=tool), is_writing=False)
+        return KnownTool(pin, () if server.fingerprint in commands else tuple(commands.values()))
 
     async def start(self, before: Sequence[ExecutionLog], starts: Sequence[CallStart]) -> list[StartOutcome]:
         outcomes: list[StartOutcome] = []
@@ -177,28 +191,27 @@ class SqlStartBook(StartBook):
         return outcomes
 
 
-def _known(connection: Connection, server: GuardedServer, tool: str) -> KnownTool:
-    query = select(servers.c.fingerprint, servers.c.command).where(servers.c.name == server.name)
-    commands = {row.fingerprint: row.command for row in connection.execute(query.order_by(servers.c.number))}
-    is_this = (definitions.c.tool == tool, definitions.c.fingerprint == server.fingerprint)
-    pin: str | None = connection.execute(select(definitions.c.pin).where(*is_this)).scalar()
+def _known(connection: Connection, server: GuardedServer, tool: str) -> tuple[str | None, dict[str, str]]:
+    """The tool's pin, and the commands seen under the server's name by their fingerprints."""
+    rows = connection.execute(_COMMANDS, {"server": server.name})
+    commands = {row.fingerprint: row.command for row in rows}
+    pin: str | None = connection.execute(_PIN, {"tool": tool, "fingerprint": server.fingerprint}).scalar()
     if pin is None and not commands:
         # Earlier versions pinned by name alone. The first command under the name takes these over.
-        pin = connection.execute(select(pins.c.pin).where(pins.c.tool == tool)).scalar()
-    return KnownTool(pin, () if server.fingerprint in commands else tuple(commands.values()))
+        pin = connection.execute(_PIN_BY_NAME, {"tool": tool}).scalar()
+    return pin, commands
 
 
 def _started(connection: Connection, start: CallStart) -> StartOutcome:
     server = start.server
-    pinned = _known(connection, server, start.tool).pin
+    pinned, commands = _known(connection, server, start.tool)
     if not is_free_to_start(pinned, start):
         return "changed"
     if not all(_has_room(connection, one) for one in start.spends):
         return "over_budget"
     for one in start.spends:
-        connection.execute(update(budgets).where(budgets.c.window == one.window).values(used=budgets.c.used + 1))
-    is_this = (servers.c.name == server.name, servers.c.fingerprint == server.fingerprint)
-    is_new = connection.execute(select(servers.c.number).where(*is_this)).first() is None
+        connection.execute(_SPEND, {"spent": one.window})
+    is_new = server.fingerprint not in commands
     if is_new:
         row = {"name": server.name, "fingerprint": server.fingerprint, "command": server.command}
         connection.execute(insert(servers).values(row))
@@ -212,7 +225,7 @@ def _started(connection: Connection, start: CallStart) -> StartOutcome:
 
 
 def _has_room(connection: Connection, spending: Spending) -> bool:
-    row = connection.execute(select(budgets).where(budgets.c.window == spending.window)).first()
+    row = connection.execute(_BUDGET, {"spent": spending.window}).first()
     if row is None:
         connection.execute(insert(budgets).values(window=spending.window, used=0, allowed_to=0))
         return spending.most > 0
