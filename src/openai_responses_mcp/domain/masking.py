@@ -64,7 +64,11 @@ class _Look:
 
 
 def _any_in(text: str, hints: tuple[str, ...]) -> bool:
-    return any(hint in text for hint in hints)
+    # A plain loop: dozens of short texts are masked for each call, and a generator takes five times as long.
+    for hint in hints:  # noqa: SIM110
+        if hint in text:
+            return True
+    return False
 
 
 _TOKENS = tuple(re.compile(shape) for shape in _SHAPES)
