@@ -6,7 +6,7 @@ configured to start the guard asks. A path in doubt is compared by its end.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
@@ -30,17 +30,17 @@ from openai_responses_mcp.gate.reasons import OWN_FILE
 
 # Where clients are configured: the ends of the paths, in a user's folder and in a project's alike.
 CLIENT_FILES = (
-    ".claude.json",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".mcp.json",
-    "claude_desktop_config.json",
-    ".cursor/mcp.json",
-    ".vscode/mcp.json",
-    "user/mcp.json",
-    "user/settings.json",
-    ".codex/config.toml",
-    ".gemini/settings.json",
+    "/.claude.json",
+    "/.claude/settings.json",
+    "/.claude/settings.local.json",
+    "/.mcp.json",
+    "/claude_desktop_config.json",
+    "/.cursor/mcp.json",
+    "/.vscode/mcp.json",
+    "/user/mcp.json",
+    "/user/settings.json",
+    "/.codex/config.toml",
+    "/.gemini/settings.json",
 )
 # SQLite and the log's head keep files beside a store.
 _BESIDE = ("", "-wal", "-shm", "-journal", ".head")
@@ -61,7 +61,7 @@ class OwnFiles:
         self._folder = None if anchor is None else folded(anchor)
         places = [place for file in files if (place := paths.anchor(file, "")) is not None]
         self._places = {folded(f"{place}{ending}") for place in places for ending in _BESIDE}
-        self._ends = (*CLIENT_FILES, *(place.rpartition("/")[2] for place in self._places))
+        self._ends = (*CLIENT_FILES, *(f"/{place.rpartition('/')[2]}" for place in self._places))
 
     def are_in(self, args: JsonObject, relative_to: str | None) -> bool:
         return any(text and self._is_own(text, relative_to) for text in texts_in(args))
@@ -83,18 +83,17 @@ def _may_be_path(text: str) -> bool:
     return ".." in inside or not any(map(str.isspace, inside)) or _LIKE_A_PATH.match(inside) is not None
 
 
-def _as_servers_read(text: str) -> Iterator[str]:
+def _as_servers_read(text: str) -> set[str]:
     """The end of a path in doubt: as it is written, and less what a server may drop or decode."""
-    for one in (text, text.partition("\0")[0]):
-        end = one[-_LONGEST_PATH:]
-        for written in (end, unquote(end)):
-            yield written.strip(_EDGES)
-            yield _BEHIND.split(written.strip(_EDGES))[0].rstrip(". ")
+    ends = {one[-_LONGEST_PATH:] for one in (text, text.partition("\0")[0])}
+    written = {one.strip(_EDGES) for end in ends for one in (end, unquote(end))}
+    return written | {_BEHIND.split(one)[0].rstrip(". ") for one in written}
 
 
-def _ends_with(path: str, ends: Iterable[str]) -> bool:
+def _ends_with(path: str, ends: tuple[str, ...]) -> bool:
+    """Each of the `ends` begins with a slash."""
     names = [name for name in folded(path).replace("\\", "/").split("/") if name not in ("", ".")]
-    return any(names[-end.count("/") - 1 :] == end.split("/") for end in ends)
+    return f"/{'/'.join(names)}".endswith(ends)
 
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
