@@ -40,6 +40,8 @@ from openai_responses_mcp.guard.peers import AnsweredWithError, Listed, Listings
 LOOK_UP_SECONDS = 10.0
 LONGEST_DEFINITION = 1_000_000
 _MOST_PAGES = 100
+# Of one tool: as it was shown to the client, as the guard has seen it since, and as it was before a question.
+_MOST_KEPT = 3
 
 _OTHER_COMMAND = Reason("command", "needs_human")
 _SHOWN_OTHERWISE = Reason("shown", "needs_human")
@@ -76,6 +78,7 @@ class Definitions:
         self._starts = starts
         self._stable = stable
         self._read: dict[str, tuple[JsonObject, McpCapability]] = {}
+        self._hashed: dict[str, list[tuple[Mapping[str, JsonValue], str]]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     async def find(self, name: str, params: JsonObject) -> Defined:
@@ -148,10 +151,17 @@ class Definitions:
             yield _SHOWN_OTHERWISE, f"shown to the client and seen by the guard:\n{change_between(other, pin)}"
 
     def _pin(self, key: str, entry: JsonObject) -> str:
+        """Remembered for the last entries: to mask and hash them again with each call takes a tenth of it."""
+        stable, kept = self._stable(key, entry), self._hashed.setdefault(key, [])
+        known = next((pin for one, pin in kept if one is stable), None)
+        if known is not None:
+            return known
         try:
-            return pin_of(self._stable(key, entry))
+            pin = pin_of(stable)
         except RecursionError:
             raise schema_error(f"a definition of {key} is nested too deep to be compared") from None
+        self._hashed[key] = [*kept[-_MOST_KEPT + 1 :], (stable, pin)]
+        return pin
 
     async def _capability(self, key: str, entry: JsonObject) -> McpCapability:
         read = self._read.get(key)
