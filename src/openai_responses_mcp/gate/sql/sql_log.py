@@ -156,12 +156,13 @@ def arguments_in(text: str) -> JsonObject:
 
 
 _COMMANDS = (
-    select(servers.c.fingerprint, servers.c.command)
+    select(servers.c.fingerprint, servers.c.command, definitions.c.pin)
+    .outerjoin(
+        definitions,
+        (definitions.c.fingerprint == servers.c.fingerprint) & (definitions.c.tool == bindparam("tool")),
+    )
     .where(servers.c.name == bindparam("server"))
     .order_by(servers.c.number)
-)
-_PIN = select(definitions.c.pin).where(
-    definitions.c.tool == bindparam("tool"), definitions.c.fingerprint == bindparam("fingerprint")
 )
 _PIN_BY_NAME = select(pins.c.pin).where(pins.c.tool == bindparam("tool"))
 _BUDGET = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == bindparam("spent"))
@@ -193,13 +194,12 @@ class SqlStartBook(StartBook):
 
 def _known(connection: Connection, server: GuardedServer, tool: str) -> tuple[str | None, dict[str, str]]:
     """The tool's pin, and the commands seen under the server's name by their fingerprints."""
-    rows = connection.execute(_COMMANDS, {"server": server.name})
-    commands = {row.fingerprint: row.command for row in rows}
-    pin: str | None = connection.execute(_PIN, {"tool": tool, "fingerprint": server.fingerprint}).scalar()
-    if pin is None and not commands:
+    rows = connection.execute(_COMMANDS, {"server": server.name, "tool": tool}).all()
+    if not rows:
         # Earlier versions pinned by name alone. The first command under the name takes these over.
-        pin = connection.execute(_PIN_BY_NAME, {"tool": tool}).scalar()
-    return pin, commands
+        return connection.execute(_PIN_BY_NAME, {"tool": tool}).scalar(), {}
+    pin = next((row.pin for row in rows if row.fingerprint == server.fingerprint), None)
+    return pin, {row.fingerprint: row.command for row in rows}
 
 
 def _started(connection: Connection, start: CallStart) -> StartOutcome:
