@@ -9,7 +9,7 @@ alone.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
 from openai_responses_mcp.domain.texts import Language
@@ -73,7 +73,7 @@ def is_new(reasons: Sequence[Reason], known: Sequence[Reason]) -> bool:
 
 
 def as_json(reasons: Sequence[Reason]) -> list[JsonValue]:
-    return [asdict(reason) for reason in reasons]
+    return [{"voice": reason.voice, "says": reason.says, "about": reason.about} for reason in reasons]
 
 
 def as_text(reasons: Sequence[Reason]) -> str | None:
