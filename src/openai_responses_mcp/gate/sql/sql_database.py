@@ -112,9 +112,11 @@ class SqlDatabase:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    async def rows(self, query: Executable, *, is_writing: bool = False) -> Sequence[Row[Any]]:
+    async def rows(
+        self, query: Executable, values: Mapping[str, object] | None = None, *, is_writing: bool = False
+    ) -> Sequence[Row[Any]]:
         """All rows. With `is_writing`, waiting jobs run first."""
-        return await self.work(lambda connection: connection.execute(query).all(), is_writing=is_writing)
+        return await self.work(lambda connection: connection.execute(query, values).all(), is_writing=is_writing)
 
     async def change(self, statement: Executable, values: Mapping[str, object] | None = None) -> int:
         """Run one statement. Returns how many rows it changed."""

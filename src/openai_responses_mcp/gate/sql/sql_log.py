@@ -165,7 +165,7 @@ _COMMANDS = (
     .order_by(servers.c.number)
 )
 _PIN_BY_NAME = select(pins.c.pin).where(pins.c.tool == bindparam("tool"))
-_BUDGET = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == bindparam("spent"))
+BUDGET = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == bindparam("spent"))
 _SPEND = update(budgets).where(budgets.c.window == bindparam("spent")).values(used=budgets.c.used + 1)
 
 
@@ -225,7 +225,7 @@ def _started(connection: Connection, start: CallStart) -> StartOutcome:
 
 
 def _has_room(connection: Connection, spending: Spending) -> bool:
-    row = connection.execute(_BUDGET, {"spent": spending.window}).first()
+    row = connection.execute(BUDGET, {"spent": spending.window}).first()
     if row is None:
         connection.execute(insert(budgets).values(window=spending.window, used=0, allowed_to=0))
         return spending.most > 0

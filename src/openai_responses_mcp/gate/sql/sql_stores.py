@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Connection, Insert, Table, case, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Insert, Table, bindparam, case, delete, func, insert, select, text, update
 
 from openai_responses_mcp.domain.ports import WallClock
 from openai_responses_mcp.domain.usage import (
@@ -38,10 +38,13 @@ from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, Poli
 from openai_responses_mcp.gate.sql.log_files import HeadFile
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook, SqlDecisionNews
 from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, OnDatabase, SqlDatabase, row_of
-from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, SqlStartBook
+from openai_responses_mcp.gate.sql.sql_log import BUDGET, SqlExecutionLogStore, SqlStartBook
 from openai_responses_mcp.gate.sql.sql_tables import budgets, caller_calls, definitions, pins, policies, runs, standing
 from openai_responses_mcp.gate.sql.sql_tables import presence as leases
 from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus, Stores
+
+# Built once, because each call of an agent needs it: building a statement takes longer than running it.
+_PROFILE = select(policies).where(policies.c.name == bindparam("profile"))
 
 _STANDING = [standing.c[name] for name in StandingApproval.__slots__]
 _PRESENCE = [leases.c[name] for name in Presence.__slots__]
@@ -62,10 +65,15 @@ def _upsert(dialect: str, table: Table, *kept: str) -> Insert:
     return statement.on_conflict_do_update(index_elements=key, set_=changed)
 
 
+@cache
+def _insert_if_new(dialect: str, table: Table) -> Insert:
+    return INSERTS[dialect](table).on_conflict_do_nothing()
+
+
 class SqlPolicyStore(OnDatabase, PolicyStore):
     async def get_profile(self, name: str) -> PolicyProfile:
         known = profile_name(name)
-        rows = await self._database.rows(select(policies).where(policies.c.name == known))
+        rows = await self._database.rows(_PROFILE, {"profile": known})
         if not rows:
             return PROFILES[known]
         return PolicyProfile(known, rows[0].allow_up_to, rows[0].refuse_from, tuple(json.loads(rows[0].scopes)))
@@ -84,7 +92,7 @@ class SqlRunStateStore(OnDatabase, RunStateStore):
     async def begin(self, record: RunRecord) -> None:
         """Written together with the next work: until then the run has done nothing."""
         await self._database.open()
-        statement = INSERTS[self._database.dialect](runs).on_conflict_do_nothing()
+        statement = _insert_if_new(self._database.dialect, runs)
         self._database.work_later(lambda connection: connection.execute(statement, row_of(record)))
 
     async def save(self, record: RunRecord) -> None:
@@ -147,8 +155,7 @@ class SqlBudgetStore(OnDatabase, BudgetStore):
     """Each change is one statement, so that none is lost."""
 
     async def read(self, window: str) -> tuple[int, int]:
-        query = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == window)
-        rows = await self._database.rows(query)
+        rows = await self._database.rows(BUDGET, {"spent": window})
         return (int(rows[0].used), int(rows[0].allowed_to)) if rows else (0, 0)
 
     async def spend(self, window: str, amount: int) -> None:
