@@ -294,7 +294,7 @@ class SecretMask:
         return _without_likely(self._without_known(text))
 
     def _without_known(self, text: str) -> str:
-        return replaced(text, [Found(*match.span(), MASK) for match in self._known.matches(text)])
+        return self._known.pattern.sub(MASK, text) if _any_in(text, self._known.hints) else text
 
 
 def _without_likely(text: str) -> str:
