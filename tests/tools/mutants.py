@@ -35,6 +35,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.tools.mutant_tables import KNOWN_SURVIVORS, MODULES
+from tests.tools.mutant_tests import FAILED, NOT_A_FUNCTION, NOTES
+from tests.tools.mutant_tests import Module as TestedModule
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_KILLED = 0.90
@@ -42,41 +44,6 @@ LIMIT_SECONDS = 60.0
 PATIENCE = 3
 """How much more time a mutant gets in its second try."""
 PULSE_SECONDS = 20.0
-NO_SUCH_TEST = 4
-"""The exit code of pytest; also if a file of tests cannot be imported."""
-
-Reached = dict[int, list[str]]
-
-
-# One counterexample is enough; making it smaller would only take time. With `REACHED_BY`, which tests reach which lines of
-# a file is written down, the fastest test first.
-IMPATIENCE = """
-import json, os, time
-from pathlib import Path
-import coverage, pytest
-from hypothesis import Phase, settings
-settings.register_profile("impatient", max_examples=200, phases=[Phase.explicit, Phase.generate], deadline=None)
-
-if "REACHED_BY" in os.environ:
-    file, notes = os.environ["REACHED_BY"].split(":")
-    measured = coverage.Coverage(data_file=None, include=[file], config_file=False)
-    seconds = {}
-    measured.start()
-    measured.switch_context("import")
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(item):
-        measured.switch_context(item.nodeid)
-        started = time.monotonic()
-        yield
-        seconds[item.nodeid] = time.monotonic() - started
-        measured.switch_context("import")
-
-    def pytest_sessionfinish():
-        measured.stop()
-        lines = measured.get_data().contexts_by_lineno(file)
-        Path(notes).write_text(json.dumps({line: sorted(by, key=lambda test: seconds.get(test, 0)) for line, by in lines.items()}))
-"""
 
 
 # What such a call is given is for a person to read.
@@ -84,12 +51,6 @@ _FOR_PEOPLE = {"debug", "warning", "error", "FramingFault", "_lose_track", "_fai
 
 # Of what these are given, only the text at this place is for a person; the code before it is not.
 _MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0, "schema_error": 0, "Sentence": 0}
-
-
-OPTIONS = (
-    *("-x", "-q", "-m", "not slow", "--assert=plain", "--hypothesis-seed=0", "--hypothesis-profile=impatient"),
-    *("-p", "asyncio", "-p", "timeout", "-p", "hypothesispytest", "-p", "impatience", "-p", "no:cacheprovider"),
-)
 
 
 class Outcome(enum.Enum):
@@ -215,9 +176,9 @@ def mutants_of(name: str, source: str, words: Sequence[str] = ()) -> Iterator[Mu
             continue
         line = getattr(child, "lineno", getattr(parent, "lineno", 0))
         for change, other in changes_of(child):
-            _put(parent, field, number, ast.copy_location(other, child))
+            _put(parent, field, number, other)
             code = lines[line - 1].strip() if line else ""
-            yield Mutant(name, line, code, change, _text(tree), statements.get(id(child), range(0)))
+            yield Mutant(name, line, code, change, ast.unparse(tree), statements.get(id(child), range(0)))
             _put(parent, field, number, child)
 
 
@@ -240,8 +201,13 @@ def _put(parent: ast.AST, field: str, number: int | None, node: ast.AST) -> None
         getattr(parent, field)[number] = node
 
 
-def _text(tree: ast.AST) -> str:
-    return ast.unparse(ast.fix_missing_locations(copy.deepcopy(tree)))
+class Reached(NamedTuple):
+    """Without any mutant."""
+
+    lines: dict[int, list[str]]
+    """The tests that reach a line, and "import" if it runs before the tests; the fastest first."""
+    tests: list[str]
+    imported: list[str]
 
 
 class Workshop:
@@ -254,57 +220,66 @@ class Workshop:
         unwanted = shutil.ignore_patterns("node_modules", "bench")
         shutil.copytree(ROOT / "tests", folder / "tests", ignore=unwanted)
         shutil.copy(ROOT / "pyproject.toml", folder)
-        (folder / "impatience.py").write_text(IMPATIENCE)
-        self._tests = self._start()
-
-    def _start(self, **variables: str) -> "subprocess.Popen[str]":
         path = os.pathsep.join([str(self._root / "src"), str(self._root)])
         quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        return subprocess.Popen(
+        self._tests = subprocess.Popen(
             [sys.executable, "-m", "tests.tools.mutant_tests"],
-            cwd=self._root,
-            env={**os.environ, **quick, "PYTHONPATH": path, **variables},
+            cwd=folder,
+            env={**os.environ, **quick, "PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
     def reached_by(self, name: str) -> Reached:
-        """By line, the tests that reach it without any mutant. All of them have to pass: else they would kill every mutant."""
-        module, notes = MODULES[name], self._root / "reached.json"
-        self.close()
-        self._tests = self._start(REACHED_BY=f"{self._root / module.path}:{notes}")
-        if self._run(module.tests, module.test_seconds * PATIENCE, LIMIT_SECONDS * PATIENCE) != 0:
+        """All tests have to pass: else they would kill every mutant."""
+        limit = LIMIT_SECONDS * PATIENCE
+        if self._order("reach", self._module(name, MODULES[name].test_seconds * PATIENCE), limit) != 0:
             raise SystemExit(f"The tests of {name} fail without any mutant.")
-        return {int(line): tests for line, tests in json.loads(notes.read_text()).items()}
+        notes = json.loads((self._root / NOTES).read_text())
+        return Reached(
+            {int(line): tests for line, tests in notes["reached"].items()}, notes["tests"], notes["imported"]
+        )
+
+    def make_ready(self, name: str, reached: Reached) -> None:
+        """Written as a mutant is, so that only the mutated line differs from it."""
+        target = self._root / MODULES[name].path
+        target.write_text(ast.unparse(ast.parse(target.read_text())))
+        if self._order("make_ready", self._module(name, MODULES[name].test_seconds), reached.imported) != 0:
+            raise SystemExit(f"The tests of {name} cannot be collected.")
 
     def outcome(self, mutant: Mutant, reached: Reached, patience: int = 1) -> Outcome:
-        """Of the tests that reach the statement; of all tests, if it runs while it is imported."""
+        """With the tests that reach the statement; with all tests, if it runs while it is imported."""
         module = MODULES[mutant.module]
         target = self._root / module.path
         original = target.read_text()
         target.write_text(mutant.source)
-        chosen = [test for line in mutant.lines for test in reached.get(line, ())]
-        seconds = (module.test_seconds * patience, LIMIT_SECONDS * patience)
+        (self._root / FAILED).unlink(missing_ok=True)
+        chosen = list(dict.fromkeys(test for line in mutant.lines for test in reached.lines.get(line, ())))
         started = time.monotonic()
         try:
-            code = NO_SUCH_TEST
-            if chosen and "import" not in chosen:
-                code = self._run(tuple(dict.fromkeys(chosen)), *seconds)
-            code = self._run(module.tests, *seconds) if code == NO_SUCH_TEST else code
+            code = NOT_A_FUNCTION
+            if "import" not in chosen and patience == 1:
+                code = self._order("attempt", (chosen, LIMIT_SECONDS))
+            if code == NOT_A_FUNCTION:
+                chosen = reached.tests if "import" in chosen else chosen
+                code = self._order("attempt_fresh", (chosen, LIMIT_SECONDS * patience), module.test_seconds * patience)
         finally:
             target.write_text(original)
         if code == 0:
             return Outcome.SURVIVED
-        return Outcome.OUT_OF_TIME if time.monotonic() - started >= seconds[0] else Outcome.KILLED
+        is_late = time.monotonic() - started >= module.test_seconds * patience
+        return Outcome.OUT_OF_TIME if is_late else Outcome.KILLED
 
-    def _run(self, tests: tuple[str, ...], test_seconds: int, limit_seconds: float) -> int:
-        # Each try has examples of its own; what was found for one mutant says nothing about the next.
-        shutil.rmtree(self._root / ".hypothesis", ignore_errors=True)
+    def _module(self, name: str, test_seconds: int) -> TestedModule:
+        path = MODULES[name].path
+        dotted = ".".join(path.relative_to("src").with_suffix("").parts)
+        return TestedModule(str(self._root / path), dotted, list(MODULES[name].tests), test_seconds)
+
+    def _order(self, name: str, *arguments: object) -> int:
         assert self._tests.stdin is not None
         assert self._tests.stdout is not None
-        order = [limit_seconds, [*OPTIONS, f"--timeout={test_seconds}", *tests]]
-        self._tests.stdin.write(json.dumps(order) + "\n")
+        self._tests.stdin.write(json.dumps((name, arguments)) + "\n")
         self._tests.stdin.flush()
         return int(self._tests.stdout.readline())
 
@@ -319,32 +294,30 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def outcomes_of(name: str, mutants: list[Mutant], jobs: int) -> list[Outcome]:
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        first = Workshop(Path(folder) / "first")
-        reached = first.reached_by(name)
-        first.close()
-        workshops = [Workshop(Path(folder) / str(number)) for number in range(jobs)]
-        free: SimpleQueue[Workshop] = SimpleQueue()
-        for one in workshops:
-            free.put(one)
-        progress = _Progress(len(mutants))
+def outcomes_of(name: str, mutants: list[Mutant], workshops: list[Workshop]) -> list[Outcome]:
+    reached = workshops[0].reached_by(name)
+    free: SimpleQueue[Workshop] = SimpleQueue()
+    progress = _Progress(len(mutants))
 
-        def outcome(mutant: Mutant) -> Outcome:
-            workshop = free.get()
-            try:
-                return workshop.outcome(mutant, reached)
-            finally:
-                free.put(workshop)
-                progress.step()
+    def make_ready(workshop: Workshop) -> None:
+        workshop.make_ready(name, reached)
+        free.put(workshop)
 
+    def outcome(mutant: Mutant) -> Outcome:
+        workshop = free.get()
+        try:
+            return workshop.outcome(mutant, reached)
+        finally:
+            free.put(workshop)
+            progress.step()
+
+    with ThreadPoolExecutor(len(workshops)) as pool:
+        list(pool.map(make_ready, workshops))
         outcomes = list(pool.map(outcome, mutants))
-        for number, mutant in enumerate(mutants):
-            if outcomes[number] is Outcome.OUT_OF_TIME:
-                outcomes[number] = workshops[0].outcome(mutant, reached, PATIENCE)
-                say(f"  out of time, then {outcomes[number].name}, line {mutant.line}, {mutant.change}: {mutant.code}")
-        for one in workshops:
-            one.close()
+    for number, mutant in enumerate(mutants):
+        if outcomes[number] is Outcome.OUT_OF_TIME:
+            outcomes[number] = workshops[0].outcome(mutant, reached, PATIENCE)
+            say(f"  out of time, then {outcomes[number].name}, line {mutant.line}, {mutant.change}: {mutant.code}")
     return outcomes
 
 
@@ -368,11 +341,17 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     rows = []
-    for name in options.modules:
-        mutants = list(mutants_of(name, (ROOT / MODULES[name].path).read_text(), MODULES[name].words))
-        if options.share < 1.0:
-            mutants = random.Random(1).sample(mutants, max(1, round(len(mutants) * options.share)))
-        rows.append(_report(name, mutants, outcomes_of(name, mutants, options.jobs)))
+    with TemporaryDirectory() as folder:
+        workshops = [Workshop(Path(folder) / str(number)) for number in range(options.jobs)]
+        for name in options.modules:
+            started = time.monotonic()
+            mutants = list(mutants_of(name, (ROOT / MODULES[name].path).read_text(), MODULES[name].words))
+            if options.share < 1.0:
+                mutants = random.Random(1).sample(mutants, max(1, round(len(mutants) * options.share)))
+            rows.append(_report(name, mutants, outcomes_of(name, mutants, workshops)))
+            say(f"  {time.monotonic() - started:.0f} seconds")
+        for one in workshops:
+            one.close()
     say("| module | mutants | killed | % | out of time | explained | unexplained |\n| --- |" + " --: |" * 6)
     for name, *figures in rows:
         say(f"| {name} | " + " | ".join(map(str, figures)) + " |")
