@@ -1,6 +1,6 @@
 """Mutation testing: one small change at a time, and the tests of the module must notice.
 
-    python -m tests.tools.mutants [--modules framer citations ...] [--share 1.0] [--jobs 2]
+    python -m tests.tools.mutants [--modules framer citations ...] [--share 1.0] [--jobs 2] [--idle]
 
 Works on a copy of the tree. A mutant is tried with the tests that reach its statement, the fastest first. One that runs
 out of time is tried again when the others are done, alone and with more time; if it runs out of time again, it counts as
@@ -10,6 +10,9 @@ The operators: a comparison becomes its neighbour (< and <=, == and !=, is and i
 text becomes another, True and False change places, a returned value becomes None, a condition is turned around, a loop
 control (break, continue) or a call made for its effect is dropped. Docstrings, annotations and what is only for a person to read
 (log lines, the reasons of faults) are left alone.
+
+With --idle no try stops at the first failing test, and the tests that are never the only one to notice are listed at the
+end. They are candidates for removal, as far as the modules of the run go; it takes longer.
 
 Which modules and tests: `mutant_tables`. Survivors that are known and explained stand in its `KNOWN_SURVIVORS`; any other survivor is listed, and fewer killed than
 `LEAST_KILLED` fails the run.
@@ -213,8 +216,8 @@ class Reached(NamedTuple):
 class Workshop:
     """A copy of the tree in which one mutant at a time is tried."""
 
-    def __init__(self, folder: Path) -> None:
-        self._root = folder
+    def __init__(self, folder: Path, to_the_end: bool) -> None:
+        self._root, self._to_the_end = folder, to_the_end
         # With the compiled files that are there: a mutant is newer than them, and no others are written.
         shutil.copytree(ROOT / "src", folder / "src")
         unwanted = shutil.ignore_patterns("node_modules", "bench")
@@ -260,16 +263,22 @@ class Workshop:
         try:
             code = NOT_A_FUNCTION
             if "import" not in chosen and patience == 1:
-                code = self._order("attempt", (chosen, LIMIT_SECONDS))
+                code = self._order("attempt", (chosen, LIMIT_SECONDS, self._to_the_end))
             if code == NOT_A_FUNCTION:
                 chosen = reached.tests if "import" in chosen else chosen
-                code = self._order("attempt_fresh", (chosen, LIMIT_SECONDS * patience), module.test_seconds * patience)
+                one = (chosen, LIMIT_SECONDS * patience, self._to_the_end)
+                code = self._order("attempt_fresh", one, module.test_seconds * patience)
         finally:
             target.write_text(original)
         if code == 0:
             return Outcome.SURVIVED
         is_late = time.monotonic() - started >= module.test_seconds * patience
         return Outcome.OUT_OF_TIME if is_late else Outcome.KILLED
+
+    def failed(self) -> set[str]:
+        """The tests that failed in the last try, each with all its parameters as one."""
+        notes = self._root / FAILED
+        return {line.partition("[")[0] for line in notes.read_text().splitlines()} if notes.exists() else set()
 
     def _module(self, name: str, test_seconds: int) -> TestedModule:
         path = MODULES[name].path
@@ -294,8 +303,13 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def outcomes_of(name: str, mutants: list[Mutant], workshops: list[Workshop]) -> list[Outcome]:
+def outcomes_of(
+    name: str, mutants: list[Mutant], workshops: list[Workshop], killers: dict[str, list[set[str]]]
+) -> list[Outcome]:
+    """`killers` are given, by test, the sets of tests that it failed with."""
     reached = workshops[0].reached_by(name)
+    for test in reached.tests:
+        killers.setdefault(test.partition("[")[0], [])
     free: SimpleQueue[Workshop] = SimpleQueue()
     progress = _Progress(len(mutants))
 
@@ -306,7 +320,10 @@ def outcomes_of(name: str, mutants: list[Mutant], workshops: list[Workshop]) -> 
     def outcome(mutant: Mutant) -> Outcome:
         workshop = free.get()
         try:
-            return workshop.outcome(mutant, reached)
+            found = workshop.outcome(mutant, reached)
+            for test in (failed := workshop.failed()):
+                killers.setdefault(test, []).append(failed)
+            return found
         finally:
             free.put(workshop)
             progress.step()
@@ -339,19 +356,24 @@ def main() -> int:
     parser.add_argument("--modules", nargs="*", default=list(MODULES), choices=list(MODULES))
     parser.add_argument("--share", type=float, default=1.0, help="of the mutants to try, chosen by lot")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--idle", action="store_true", help="list the tests that no mutant needs")
     options = parser.parse_args()
     rows = []
+    killers: dict[str, list[set[str]]] = {}
     with TemporaryDirectory() as folder:
-        workshops = [Workshop(Path(folder) / str(number)) for number in range(options.jobs)]
+        workshops = [Workshop(Path(folder) / str(number), options.idle) for number in range(options.jobs)]
         for name in options.modules:
             started = time.monotonic()
             mutants = list(mutants_of(name, (ROOT / MODULES[name].path).read_text(), MODULES[name].words))
             if options.share < 1.0:
                 mutants = random.Random(1).sample(mutants, max(1, round(len(mutants) * options.share)))
-            rows.append(_report(name, mutants, outcomes_of(name, mutants, workshops)))
+            rows.append(_report(name, mutants, outcomes_of(name, mutants, workshops, killers)))
             say(f"  {time.monotonic() - started:.0f} seconds")
         for one in workshops:
             one.close()
+    for test, sets in sorted(killers.items()) if options.idle else ():
+        if not any(len(failed) == 1 for failed in sets):
+            say(f"{test} kills {len(sets)}, alone 0")
     say("| module | mutants | killed | % | out of time | explained | unexplained |\n| --- |" + " --: |" * 6)
     for name, *figures in rows:
         say(f"| {name} | " + " | ".join(map(str, figures)) + " |")
