@@ -58,6 +58,7 @@ class Try(NamedTuple):
     tests: list[str]
     limit_seconds: float
     to_the_end: bool = False
+    has_mutant: bool = True
 
 
 class TestRuns:
@@ -144,7 +145,7 @@ class _Ready(_Choosing):
         os._exit(0)
 
     def _put_in_place(self, original: CodeType, functions: dict[CodeType, list[FunctionType]]) -> None:
-        code = NOT_A_FUNCTION
+        code = NOT_A_FUNCTION if self.order.has_mutant else 0
         try:
             for before, after in _changed(original, _code_in(self._module.file)):
                 for function in functions.get(before, ()):

@@ -245,11 +245,13 @@ class Workshop:
         )
 
     def make_ready(self, name: str, reached: Reached) -> None:
-        """Written as a mutant is, so that only the mutated line differs from it."""
+        """Written as a mutant is, so that only the mutated line differs from it. The tests pass here too without one."""
         target = self._root / MODULES[name].path
         target.write_text(ast.unparse(ast.parse(target.read_text())))
         if self._order("make_ready", self._module(name, MODULES[name].test_seconds), reached.imported) != 0:
             raise SystemExit(f"The tests of {name} cannot be collected.")
+        if self._order("attempt", ([], LIMIT_SECONDS * PATIENCE, False, False)) != 0:
+            raise SystemExit(f"The tests of {name} fail without any mutant in a process that has collected them.")
 
     def outcome(self, mutant: Mutant, reached: Reached, patience: int = 1) -> Outcome:
         """With the tests that reach the statement; with all tests, if it runs while it is imported."""
