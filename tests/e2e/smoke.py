@@ -1,6 +1,6 @@
 """Talks to the real server process over real pipes, as a client would, and says in a line each what came back.
 
-Run by `make smoke`, with nothing but the standard library: initialize, tools/list and two questions, once with
+Run by `make smoke`, with no more than the package needs: initialize, tools/list and two questions, once with
 Content-Length framing and once line by line. The answers come from the built-in rehearsal; with LIVE=1 and
 OPENAI_API_KEY they come from the real API. Then one research whose connection breaks twice, with the stand-in that plays
 faults: a real API breaks no connection on request. V=1 shows the messages themselves. Exit 0 when everything was as expected, 1 at the first thing that was not.
@@ -14,27 +14,27 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta, timezone
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.e2e.client import COMMAND, Message, Server, answer_in, environment, framed, line, request  # noqa: E402
 
 LIVE = os.environ.get("LIVE") == "1"
 SHOWS_MESSAGES = os.environ.get("V") == "1"
 REPLY_SECONDS = 330 if LIVE else 30
-EXIT_SECONDS = 30
 LONGEST_TEXT_SHOWN = 300
 LONGEST_LINE = 77
-ROOT = Path(__file__).resolve().parents[2]
 TOKYO = timezone(timedelta(hours=9))
 TOOLS = ["answer", "answer_detailed", "answer_quick"]
-# Variables that would change what the server does; LIVE=1 keeps those that say how to reach the API.
-CONFIGURING = re.compile(r"OPENAI_|MODEL_|ANSWER_|SEARCH_|(MAX_CITATIONS|REQUERY_ATTEMPTS|DEBUG|MCP_LINE_MODE)$")
-REACHING_THE_API = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"}
+REACHING_THE_API = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
 
 
 class Mismatch(Exception):
@@ -49,11 +49,11 @@ def show(text: str) -> None:
 
 def tell(step: str, outcome: str) -> None:
     """What came of a step, on one line."""
-    line = " ".join(f"{step}: {outcome}".split())
+    said = " ".join(f"{step}: {outcome}".split())
     # A Japanese letter takes two columns.
-    ends = accumulate(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line)
+    ends = accumulate(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in said)
     fits = sum(end <= LONGEST_LINE for end in ends)
-    print(f"  {line}" if fits == len(line) else f"  {line[:fits]}…")
+    print(f"  {said}" if fits == len(said) else f"  {said[:fits]}…")
 
 
 def expect(what: str, expected: object, came: object) -> None:
@@ -61,128 +61,52 @@ def expect(what: str, expected: object, came: object) -> None:
         raise Mismatch(f"{what}\n  expected: {expected!r}\n  came:     {shorten(came)!r}")
 
 
-def parse_object(what: str, text: str | bytes) -> dict[str, Any]:
-    try:
-        parsed = json.loads(text)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise Mismatch(f"{what}\n  expected: a JSON object\n  came:     {text[:LONGEST_TEXT_SHOWN]!r}")
-    return parsed
-
-
-def frame(framing: str, body: bytes) -> bytes:
-    return body + b"\n" if framing == "line" else b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-
-
-def read_message(stream: IO[bytes]) -> tuple[str, bytes] | None:
-    """The next message and its framing, or None at the end. Bytes that are neither come back as "stray"."""
-    first = stream.readline()
-    if not first:
-        return None
-    if first.startswith(b"{"):
-        return "line", first
-    length = re.fullmatch(rb"Content-Length: (\d+)\r\n", first)
-    if length is None:
-        return "stray", first
-    blank = stream.readline()
-    if blank != b"\r\n":
-        return "stray", first + blank
-    return "framed", stream.read(int(length[1]))
-
-
 class Client:
-    """One conversation in one framing. Replies are read by a thread, so that every wait can be bounded."""
+    """One conversation in one framing, shown as it goes."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", framing: str) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self.process = process
+    def __init__(self, server: Server, framing: str) -> None:
+        self.server = server
         self.framing = framing
-        self.to_server = process.stdin
-        self.from_server = process.stdout
-        self.arrived: queue.Queue[tuple[str, bytes] | None] = queue.Queue()
         self.last_id = 0
-        threading.Thread(target=self.read, daemon=True).start()
 
-    def read(self) -> None:
-        while (message := read_message(self.from_server)) is not None:
-            self.arrived.put(message)
-        self.arrived.put(None)
+    def send(self, message: Message) -> None:
+        show(f"-> {message['method']} {json.dumps(message.get('params', {}), ensure_ascii=False)}")
+        self.server.send_bytes(line(message) if self.framing == "line" else framed(message))
 
-    def send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode()
+    def receive(self, awaited: str) -> Message:
         try:
-            self.to_server.write(frame(self.framing, body))
-            self.to_server.flush()
-        except OSError as error:
-            raise Mismatch(f"the server no longer takes input: {error}") from error
+            message = self.server.receive(REPLY_SECONDS)
+        except queue.Empty:
+            raise Mismatch(f"no reply to {awaited} within {REPLY_SECONDS} seconds") from None
+        expect(f"framing of the reply to {awaited}", self.framing, self.server.framings[-1])
+        show("<- " + json.dumps(shorten(message), ensure_ascii=False, indent=2))
+        return message
 
-    def notify(self, method: str) -> None:
-        show(f"-> {method}")
-        self.send({"method": method})
-
-    def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def call(self, method: str, params: Message) -> tuple[Message, list[Message]]:
+        """The result, and the notifications before it."""
         self.last_id += 1
-        show(f"-> {method} {json.dumps(params, ensure_ascii=False)}")
-        self.send({"id": self.last_id, "method": method, "params": params})
-        reply = self.receive(method)
-        show("<- " + json.dumps(shorten(reply), ensure_ascii=False, indent=2))
-        expect(f"id of the reply to {method}", self.last_id, reply.get("id"))
-        if not isinstance(reply.get("result"), dict):
+        self.send(request(self.last_id, method, params))
+        before = []
+        while "method" in (reply := self.receive(method)):
+            before.append(reply)
+        expect(f"id of the reply to {method}", self.last_id, reply["id"])
+        if "result" not in reply:
             raise Mismatch(f"reply to {method}\n  expected: a result\n  came:     {shorten(reply)}")
-        result: dict[str, Any] = reply["result"]
-        return result
+        return reply, before
 
-    def ask(self, query: str) -> dict[str, Any]:
-        result = self.call("tools/call", {"name": "answer", "arguments": {"query": query}})
-        try:
-            text = result["content"][0]["text"]
-        except (LookupError, TypeError):
-            raise Mismatch(f"tool result\n  expected: a text in content[0]\n  came:     {shorten(result)}") from None
-        answer = parse_object("text of the tool result", text)
-        show("   the answer in it: " + json.dumps(shorten(answer), ensure_ascii=False, indent=2))
+    def ask(self, query: str) -> Message:
+        reply, _ = self.call("tools/call", {"name": "answer", "arguments": {"query": query}})
+        answer = answer_in(reply)
         expect("fields of the answer", ["answer", "citations", "model", "used_search"], sorted(answer))
         sources = f"{len(answer['citations'])} sources" if answer["used_search"] else "no search"
         tell(query, f"{sources}; {answer['answer']}")
         return answer
 
-    def research(self, query: str) -> tuple[dict[str, Any], list[str]]:
-        """The result, and the progress messages before it."""
-        arguments = {"name": "answer_detailed", "arguments": {"query": query}, "_meta": {"progressToken": "p"}}
-        show(f"-> tools/call {json.dumps(arguments, ensure_ascii=False)}")
-        self.last_id += 1
-        self.send({"id": self.last_id, "method": "tools/call", "params": arguments})
-        messages = []
-        while "method" in (message := self.receive("tools/call")):
-            messages.append(message["params"]["message"])
-            show(f"<- {message['method']}: {messages[-1]}")
-        show("<- " + json.dumps(shorten(message), ensure_ascii=False, indent=2))
-        if not isinstance(message.get("result"), dict):
-            raise Mismatch(f"reply to the research\n  expected: a result\n  came:     {shorten(message)}")
-        return message["result"], messages
-
-    def receive(self, awaited: str) -> dict[str, Any]:
-        try:
-            arrived = self.arrived.get(timeout=REPLY_SECONDS)
-        except queue.Empty:
-            raise Mismatch(f"no reply to {awaited} within {REPLY_SECONDS} seconds") from None
-        if arrived is None:
-            raise Mismatch(f"the server closed its output instead of replying to {awaited}")
-        framing, body = arrived
-        expect(f"framing of the reply to {awaited} ({body[:80]!r})", self.framing, framing)
-        return parse_object(f"reply to {awaited}", body)
-
     def finish(self) -> None:
         """Close the server's input; it must end by itself, with code 0 and nothing more to say."""
-        self.to_server.close()
-        try:
-            code = self.process.wait(timeout=EXIT_SECONDS)
-            left_over = self.arrived.get(timeout=EXIT_SECONDS)
-        except (subprocess.TimeoutExpired, queue.Empty):
-            raise Mismatch(f"still running {EXIT_SECONDS} seconds after its input was closed") from None
-        expect("exit code after the end of input", 0, code)
-        expect("output after the last reply", None, left_over)
+        heard = len(self.server.received)
+        expect("exit code after the end of input", 0, self.server.finish())
+        expect("output after the last reply", [], self.server.received[heard:])
         tell("end of input", "exit 0")
 
 
@@ -197,29 +121,13 @@ def shorten(value: Any) -> Any:
     return value
 
 
-def environment(home: str) -> dict[str, str]:
-    """Ours, without what would configure the server: its variables, and the files in the user's home."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if (LIVE and name in REACHING_THE_API) or not CONFIGURING.match(name.upper())
-    }
-    return {**kept, "HOME": home, "USERPROFILE": home, "APPDATA": home, "XDG_CONFIG_HOME": home}
-
-
 @contextmanager
-def server(**variables: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Asks the rehearsal or the real API, or what the variables say."""
-    rehearses = [] if LIVE or variables else ["--rehearse"]
-    command = [sys.executable, "-m", "openai_responses_mcp", "--stdio", *rehearses]
+def serving(framing: str, *options: str, **variables: str) -> Iterator[Client]:
+    """A server without a key, unless the variables have one."""
     with tempfile.TemporaryDirectory() as home:
-        environ = environment(home) | variables
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
+        environ = environment(Path(home), **{"OPENAI_API_KEY": "", **variables})
+        with closing(Server([*COMMAND, "--stdio", *options], environ, stderr=sys.stderr.fileno())) as server:
+            yield Client(server, framing)
 
 
 @contextmanager
@@ -235,26 +143,27 @@ def faulty_api() -> Iterator[str]:
 
 
 def research_over_broken_connections() -> None:
-    with faulty_api() as base_url, server(OPENAI_BASE_URL=base_url, OPENAI_API_KEY="made-up") as process:
-        client = Client(process, "line")
-        result, messages = client.research(
-            "Why? [rehearse: text=All of it.; cuts=after 3, in 9; get_status=503; retry_after=1]"
-        )
-        expect("answer of research whose connection broke", "All of it.", result["structuredContent"]["answer"])
-        expect("a message that it waits to go on", True, any("to go on" in message for message in messages))
+    query = "Why? [rehearse: text=All of it.; cuts=after 3, in 9; get_status=503; retry_after=1]"
+    params = {"name": "answer_detailed", "arguments": {"query": query}, "_meta": {"progressToken": "p"}}
+    with faulty_api() as base_url, serving("line", OPENAI_BASE_URL=base_url, OPENAI_API_KEY="made-up") as client:
+        reply, progress = client.call("tools/call", params)
+        answer = reply["result"]["structuredContent"]["answer"]
+        expect("answer of research whose connection broke", "All of it.", answer)
+        messages = [message["params"]["message"] for message in progress]
         waits = [message for message in messages if "to go on" in message]
-        tell("answer_detailed", f"{result['structuredContent']['answer']} ({'; '.join(waits)})")
+        expect("a message that it waits to go on", True, bool(waits))
+        tell("answer_detailed", f"{answer} ({'; '.join(waits)})")
         client.finish()
 
 
 def converse(client: Client) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "smoke", "version": "1"}}
-    initialized = client.call("initialize", hello)
+    initialized = client.call("initialize", hello)[0]["result"]
     expect("protocolVersion", "2025-06-18", initialized.get("protocolVersion"))
     tell("initialize", f"{initialized['serverInfo']['name']} {initialized['serverInfo']['version']}, 2025-06-18")
-    client.notify("notifications/initialized")
+    client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    listed = client.call("tools/list", {})
+    listed = client.call("tools/list", {})[0]["result"]
     expect("names of the tools", TOOLS, [tool["name"] for tool in listed["tools"]])
     tell("tools/list", ", ".join(TOOLS))
 
@@ -265,12 +174,10 @@ def converse(client: Client) -> None:
     today = datetime.now(TOKYO).date().isoformat()
     current = client.ask(f"本日 {today} の東京の天気は？")
     expect("used_search of a question about today", True, current["used_search"])
-    if not current["citations"]:
-        raise Mismatch("citations of a question about today\n  expected: at least one\n  came:     none")
-    if not re.search(r"\d{4}-\d{2}-\d{2}", current["answer"].partition("Sources:")[2]):
-        raise Mismatch(
-            f"end of the answer\n  expected: Sources: with an ISO date\n  came:     {current['answer'][-200:]!r}"
-        )
+    expect("whether a question about today has citations", True, bool(current["citations"]))
+    sources = current["answer"].partition("Sources:")[2]
+    if not re.search(r"\d{4}-\d{2}-\d{2}", sources):
+        raise Mismatch(f"end of the answer\n  expected: Sources: with an ISO date\n  came:     {sources!r}")
     client.finish()
 
 
@@ -280,15 +187,17 @@ def main() -> int:
     if LIVE and not os.environ.get("OPENAI_API_KEY"):
         print("LIVE=1 asks the real API and needs OPENAI_API_KEY.", file=sys.stderr)
         return 1
+    options = [] if LIVE else ["--rehearse"]
+    variables = {name: os.environ[name] for name in REACHING_THE_API if LIVE and name in os.environ}
     try:
         for framing in ("framed", "line"):
             print("Content-Length framing" if framing == "framed" else "One line per message")
-            with server() as process:
-                converse(Client(process, framing))
+            with serving(framing, *options, **variables) as client:
+                converse(client)
         print("Research whose connection breaks")
         research_over_broken_connections()
-    except Mismatch as mismatch:
-        print(f"\nsmoke failed: {mismatch}")
+    except (Mismatch, AssertionError, LookupError, OSError, ValueError, subprocess.TimeoutExpired) as wrong:
+        print(f"\nsmoke failed: {wrong if isinstance(wrong, Mismatch) else repr(wrong)}")
         return 1
     origin = "from the real API" if LIVE else "from the rehearsal"
     print(f"smoke: both framings as expected, {origin}; research survived a broken connection")
