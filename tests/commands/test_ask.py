@@ -59,7 +59,6 @@ def test_the_question_is_asked_like_that_of_a_client(environ: dict[str, str], re
     ("directive", "reason"),
     [
         (f"status=401; message=Incorrect API key provided: {KEY}", "The API key was refused (401)"),
-        ("status=503; retry_after=0", "The API is in trouble (HTTP 503)"),
         ("outcome=refusal", "The model refused to answer"),
     ],
 )
@@ -82,12 +81,6 @@ def test_a_missing_key_is_a_failure_that_says_where_keys_come_from_and_how_to_do
     assert first == "answer failed: Missing API key: set OPENAI_API_KEY"
     assert "https://platform.openai.com/api-keys" in second
     assert second.endswith("openai-responses-mcp --rehearse")
-
-
-def test_a_rehearsal_needs_no_key_and_says_what_it_is(environ: dict[str, str]) -> None:
-    done = run(environ | {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}, "--ask", "HTTP 404 の意味は？", "--rehearse")
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert "リハーサル" in done.stdout.decode()
 
 
 def test_a_rehearsal_without_a_question_shows_what_answers_look_like(environ: dict[str, str]) -> None:
@@ -129,7 +122,6 @@ def test_the_answer_of_a_running_response_is_all_that_is_written(
     ("keys", "reason"),
     [
         ("outcome=failed; message=No luck", "The API could not finish the response: ask again. The API says: No luck"),
-        ("outcome=refusal", "The model refused to answer"),
         ("cancelled_after=3", "The response was cancelled at the API"),
         ("expires=0", "The API does not have the response resp_"),
     ],
@@ -152,7 +144,7 @@ def test_a_response_that_takes_too_long_is_a_failure_that_says_how_to_go_on(
     assert rehearsal.server.api.background.running == [response_id]
 
 
-@pytest.mark.parametrize("response_id", ["resp_unknown", "../models", "no id"])
+@pytest.mark.parametrize("response_id", ["resp_unknown", "../models"])
 def test_an_id_that_leads_nowhere_is_a_failure(
     environ: dict[str, str], capfd: pytest.CaptureFixture[str], response_id: str
 ) -> None:

@@ -40,17 +40,10 @@ def asked(rehearsal: StandInThread) -> str:
 # Tools and their arguments
 
 
-@pytest.mark.parametrize("options", [["--quick"], ["--tool", "answer_quick"], ["--tool=answer_quick", "--quick"]])
+@pytest.mark.parametrize("options", [["--quick"], ["--tool", "answer_quick"]])
 def test_a_tool_brings_its_profile(environ: dict[str, str], rehearsal: StandInThread, options: list[str]) -> None:
     assert main(["Why?", *options], environ | {"MODEL_QUICK": "gpt-5-mini"}) == 0
     assert rehearsal.server.requests[-1].json["model"] == "gpt-5-mini"
-
-
-def test_the_detailed_tool_runs_in_the_background_as_for_clients(
-    environ: dict[str, str], rehearsal: StandInThread
-) -> None:
-    assert main(["Why?", "--detailed"], environ) == 0
-    assert rehearsal.server.requests[0].json["background"] is True
 
 
 def test_arguments_of_the_tool_reach_the_model(environ: dict[str, str], rehearsal: StandInThread) -> None:
@@ -60,15 +53,6 @@ def test_arguments_of_the_tool_reach_the_model(environ: dict[str, str], rehearsa
 
 
 # The result
-
-
-def test_the_structured_result_is_printed_as_json(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["What is the weather today?", "--json"], environ) == 0
-    output = capfd.readouterr()
-    result = json.loads(output.out)
-    assert output.err == ""
-    assert set(result) == {"answer", "used_search", "citations", "model", "response_id"}
-    assert result["citations"][0]["date_kind"] == "accessed"
 
 
 def test_json_keeps_every_letter_and_steers_nothing(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
@@ -199,14 +183,6 @@ def test_a_rehearsal_goes_on_too(environ: dict[str, str]) -> None:
 def test_a_place_that_cannot_be_written_costs_no_answer(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in the place of a folder")
     assert run(environ, "Why?").returncode == 0
-
-
-def test_a_lost_answer_is_named_by_the_option(environ: dict[str, str]) -> None:
-    done = run(environ, "Why?", "--continue", "resp_gone")
-    assert done.returncode == 1
-    assert done.stderr.startswith(
-        b"answer failed: The response that --continue names is not known to the API: ask again without --continue."
-    )
 
 
 def test_without_kept_answers_there_is_nothing_to_continue(environ: dict[str, str], tmp_path: Path) -> None:

@@ -196,7 +196,6 @@ def test_a_terminal_that_does_not_tell_its_size_is_taken_for_a_usual_one() -> No
         ({"TERM": "xterm"}, True),
         ({"TERM": "xterm", "NO_COLOR": ""}, True),
         ({"TERM": "dumb"}, False),
-        ({"TERM": "unknown"}, False),
         ({"TERM": "xterm", "NO_COLOR": "1"}, False),
     ],
 )

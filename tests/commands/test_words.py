@@ -107,7 +107,7 @@ def test_problems_of_the_configuration_are_japanese(tmp_path: Path, capfd: pytes
     ]
 
 
-@pytest.mark.parametrize("words", [["--help"], [], ["guard", "--help"], ["approvals", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["guard", "--help"], ["approvals", "--help"]])
 def test_help_in_a_japanese_terminal_leads_to_the_japanese_pages(
     words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,10 @@
 """What the text of a variable or a flag may spell. The file keeps the same rules: test_file.py."""
 
-import math
 from typing import Any
 
 import pytest
 
-from openai_responses_mcp.config.settings import Range, from_text, kind_at
+from openai_responses_mcp.config.settings import from_text, kind_at
 
 Key = tuple[str | int, ...]
 
@@ -17,22 +16,13 @@ MODEL: Key = ("model_profiles", "answer_quick", "model")
 BASE_URL: Key = ("openai", "base_url")
 
 
-@pytest.mark.parametrize("path", [("nothing",), ("request", "nothing"), ("request", "store", "deeper"), ("request", 0)])
-def test_a_path_that_leads_nowhere_is_a_lookup_error(path: Key) -> None:
-    with pytest.raises(LookupError):
-        kind_at(path)
-
-
 def test_text_becomes_the_value_it_spells() -> None:
     cases: list[tuple[Key, str, Any]] = [
         (RETRIES, "0", 0),
         (RETRIES, "+10", 10),
-        (RECENCY, "7", 7),
         (RECENCY, "0.5", 0.5),
         (EFFORT, "xhigh", "xhigh"),
-        (MODEL, "gpt-5.2", "gpt-5.2"),
         (BASE_URL, "http://[::1]:8080/v1?x=1", "http://[::1]:8080/v1?x=1"),
-        (BASE_URL, "https://user:word@gateway.example/v1", "https://user:word@gateway.example/v1"),
     ]
     for path, text, value in cases:
         assert from_text(kind_at(path), text) == value
@@ -57,7 +47,3 @@ def test_text_that_spells_no_allowed_value_is_refused() -> None:
     for path, text in cases:
         with pytest.raises(ValueError):  # noqa: PT011 - which text was wrong is the caller's to say
             from_text(kind_at(path), text)
-
-
-def test_an_open_range_holds_finite_numbers_only() -> None:
-    assert [Range(ge=0).allows(value) for value in (0, math.nan, math.inf)] == [True, False, False]

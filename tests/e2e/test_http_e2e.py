@@ -116,7 +116,10 @@ async def test_the_official_client_lists_and_calls_in_every_mode(server: HttpPro
 async def test_a_call_is_answered_with_json_and_with_events_if_it_has_a_progress_token(
     server: HttpProcess, http: httpx2.AsyncClient
 ) -> None:
-    plain, streamed = [await posted(http, server, call(1, "Why?", **meta)) for meta in ({}, {"progressToken": "t"})]
+    question = call(1, "Why?")
+    # A slash at the end of the address changes nothing.
+    plain = await http.post(f"{server.url}/", json=question, headers=routed(question))
+    streamed = await posted(http, server, call(1, "Why?", progressToken="t"))
     assert (plain.status_code, plain.headers["content-type"]) == (200, "application/json")
     assert "mcp-session-id" not in plain.headers
     assert streamed.headers["content-type"] == "text/event-stream"
@@ -130,18 +133,14 @@ async def test_a_call_is_answered_with_json_and_with_events_if_it_has_a_progress
     ("message", "changes", "status", "code"),
     [
         (enveloped(1, "tools/list"), {}, 200, None),
-        (enveloped(1, "server/discover"), {}, 200, None),
         (call(1, "Why?"), {"mcp_name": "=?base64?YW5zd2Vy?="}, 200, None),
         (enveloped(1, "no/such"), {}, 404, -32601),
         (enveloped(1, "tools/call", name="nope"), {}, 400, -32602),
         (enveloped(1, "tools/list"), {"mcp_protocol_version": "2025-06-18"}, 400, -32020),
         (enveloped(1, "tools/list"), {"mcp_protocol_version": None}, 400, -32020),
         (enveloped(1, "tools/list"), {"mcp_method": "tools/call"}, 400, -32020),
-        (enveloped(1, "tools/list"), {"mcp_method": None}, 400, -32020),
         (enveloped(1, "tools/call", name="answer"), {"mcp_name": "other"}, 400, -32020),
-        (enveloped(1, "tools/call", name="answer"), {"mcp_name": None}, 400, -32020),
         (enveloped(1, "tools/call", name="answer"), {"mcp_name": "=?base64?!?="}, 400, -32020),
-        (request(1, "tools/list"), {}, 400, -32602),
         (request(1, "tools/list", {"_meta": {REVISION: "2026-07-28"}}), {}, 400, -32602),
         (
             request(1, "tools/list", {"_meta": {**ENVELOPE, REVISION: "2099-01-01"}}),
@@ -174,11 +173,6 @@ async def test_a_closed_response_cancels_the_call_at_the_api(
     async with begun(server, call(1, SLOW, progressToken="t")):
         pass
     await asyncio.wait_for(asyncio.to_thread(warm_rehearsal.wait_for_disconnect, before + 1), WAIT_SECONDS)
-
-
-async def test_a_slash_at_the_end_of_the_address_changes_nothing(server: HttpProcess, http: httpx2.AsyncClient) -> None:
-    message = enveloped(1, "tools/list")
-    assert (await http.post(f"{server.url}/", json=message, headers=routed(message))).status_code == 200
 
 
 async def test_there_is_no_stream_and_no_session_to_end(server: HttpProcess, http: httpx2.AsyncClient) -> None:
@@ -216,12 +210,6 @@ async def test_a_call_without_a_session_is_refused_and_one_with_an_unknown_sessi
         assert (
             await http.request(method, server.url, json=request(1, "tools/list"), headers=headers)
         ).status_code == 404
-
-
-async def test_a_session_that_was_ended_is_not_found(server: HttpProcess, http: httpx2.AsyncClient) -> None:
-    session = await opened(http, server.url)
-    assert (await http.delete(server.url, headers=session)).status_code == 200
-    assert (await http.post(server.url, json=request(1, "ping"), headers=session)).status_code == 404
 
 
 async def test_a_cancelled_call_ends_with_an_error(server: HttpProcess, http: httpx2.AsyncClient) -> None:
@@ -286,11 +274,7 @@ async def test_health_needs_neither_host_nor_token(guarded: HttpProcess, http: h
     assert (reply.status_code, reply.json()) == (200, {"version": __version__})
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"host": "evil.example"}, {"origin": "https://evil.example"}],
-    ids=str,
-)
+@pytest.mark.parametrize("headers", [{"host": "evil.example"}, {"origin": "https://evil.example"}], ids=str)
 async def test_another_host_or_origin_is_forbidden(
     server: HttpProcess, http: httpx2.AsyncClient, headers: dict[str, str]
 ) -> None:
@@ -304,7 +288,6 @@ async def test_another_host_or_origin_is_forbidden(
     [
         ({}, "Bearer"),
         ({"authorization": "Bearer token-of-eve-1234567890"}, 'Bearer error="invalid_token"'),
-        ({"authorization": "Basic YW5uOmE="}, 'Bearer error="invalid_token"'),
     ],
     ids=str,
 )
@@ -324,13 +307,16 @@ async def test_a_token_in_the_address_is_refused(guarded: HttpProcess, http: htt
         assert (await http.post(url, json=message, headers=routed(message))).status_code == 400
 
 
-async def test_a_session_belongs_to_its_caller(guarded: HttpProcess, http: httpx2.AsyncClient) -> None:
+async def test_a_session_belongs_to_its_caller_until_it_is_ended(
+    guarded: HttpProcess, http: httpx2.AsyncClient
+) -> None:
     session = await opened(http, guarded.url, **ANN)
     assert (await http.post(guarded.url, json=request(1, "ping"), headers=session)).status_code == 200
     for method in ("POST", "GET", "DELETE"):
         reply = await http.request(method, guarded.url, json=request(2, "ping"), headers={**session, **BOB})
         assert reply.status_code == 404
     assert (await http.delete(guarded.url, headers=session)).status_code == 200
+    assert (await http.post(guarded.url, json=request(3, "ping"), headers=session)).status_code == 404
 
 
 async def test_a_caller_over_the_limit_gets_a_result_that_says_when_to_come_back(
@@ -519,11 +505,9 @@ async def test_a_body_without_an_end_in_sight_is_refused_by_its_size(
     "raw",
     [
         b"POST /mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
-        b"GARBAGE\r\n\r\n",
         b"GET /mcp HTTP/1.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
     ],
-    ids=["chunks", "length", "garbage", "head"],
+    ids=["chunks", "head"],
 )
 async def test_garbage_on_the_wire_costs_its_connection_and_nothing_else(
     server: HttpProcess, http: httpx2.AsyncClient, raw: bytes
@@ -612,14 +596,13 @@ async def test_a_call_that_outlasts_the_drain_is_cancelled(rehearsal: StandInThr
         assert server.wait() == 0
 
 
-@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-async def test_a_second_signal_ends_the_drain(rehearsal: StandInThread, tmp_path: Path, again: signal.Signals) -> None:
+async def test_a_second_signal_ends_the_drain(rehearsal: StandInThread, tmp_path: Path) -> None:
     with closing(HttpProcess(environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url), "--drain", "600")) as server:
         async with begun(server, call(1, SLOW, progressToken="t")) as lines:
             server.process.send_signal(signal.SIGTERM)
             async with client() as other:
                 await _until_refused(other, server)
-            server.process.send_signal(again)
+            server.process.send_signal(signal.SIGTERM)
             rest = [json.loads(data) for data in events_in([line async for line in lines])]
         assert rest[-1]["error"]["code"] == -32800
         assert server.wait() == 0

@@ -58,13 +58,6 @@ def test_a_client_that_closes_stdout_ends_an_idle_server(start: Start) -> None:
     assert server.stderr == ""
 
 
-def test_a_client_that_has_gone_before_the_first_message_is_no_error(start: Start) -> None:
-    with own_pipe() as (_, writing):
-        server = start(stdout=writing)
-    assert server.exit_code() == 0
-    assert server.stderr == ""
-
-
 def test_a_client_that_closes_stdout_ends_a_server_with_a_call_in_flight(
     start: Start, rehearsal: StandInThread
 ) -> None:
@@ -75,6 +68,20 @@ def test_a_client_that_closes_stdout_ends_a_server_with_a_call_in_flight(
     assert server.exit_code() == 0
     assert server.stderr == ""
     rehearsal.wait_for_abort(1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("held", [1, 50])
+def test_a_client_that_ends_the_input_and_then_goes_does_not_leave_the_server_waiting(
+    start: Start, rehearsal: StandInThread, held: int
+) -> None:
+    with own_pipe() as (_, writing):
+        server = start(stdout=writing)
+        server.send(*(call(number, HELD) for number in range(held)))
+        server.end_input()
+        rehearsal.wait_for_requests(held)
+    assert server.exit_code() == 0
+    assert server.stderr == ""
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
@@ -104,12 +111,6 @@ def test_a_signal_ends_a_server_whose_client_reads_nothing(start: Start, rehears
         rehearsal.wait_for_requests(2)
         server.process.send_signal(signal.SIGTERM)
         assert server.exit_code() == 143
-
-
-def test_the_end_of_input_ends_an_idle_server(server: Server) -> None:
-    server.result_of("ping")
-    assert server.finish() == 0
-    assert server.stderr == ""
 
 
 def test_the_end_of_input_lets_calls_in_flight_finish(server: Server, rehearsal: StandInThread) -> None:
@@ -157,10 +158,7 @@ def test_the_null_device_is_an_input_that_has_ended(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize(
-    "redirections",
-    [*(pytest.param(some, marks=pytest.mark.slow) for some in ("<&-", ">&-", "2>&-", "<&- >&-")), "<&- >&- 2>&-"],
-)
+@pytest.mark.parametrize("redirections", [pytest.param("<&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])
 def test_descriptors_that_are_closed_at_the_start_are_no_error(start: Start, redirections: str) -> None:
     server = start(shell=redirections)
     assert server.finish() == 0
@@ -184,7 +182,6 @@ def test_a_stderr_that_takes_nothing_leaves_the_wire_clean(start: Start, redirec
     ("options", "redirections", "code", "error_line"),
     [
         (["--version"], ">&-", 0, ""),
-        (["--show-config"], "2>&-", 0, ""),
         (["--ask", "Why?", "--rehearse"], ">&- 2>&-", 0, ""),
         *((["--version"], f">{path}", 1, "openai-responses-mcp: cannot write to stdout") for path in FULL),
         *((["--ask", "Why?", "--rehearse"], f">{path}", 1, "cannot write the answer") for path in FULL),
@@ -209,16 +206,7 @@ def test_commands_end_quietly_when_their_output_cannot_be_written(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [
-        ["--help"],
-        ["--ask", "Why?", "--rehearse"],
-        ["--ask", "Why?", "--rehearse", "--json"],
-        ["--doctor"],
-        ["--completion", "bash"],
-        ["agents", "--help"],
-    ],
-    ids=lambda options: " ".join(options)[:30],
+    "options", [["--help"], ["--ask", "Why?", "--rehearse"], ["--doctor"]], ids=lambda options: options[0]
 )
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, options: list[str]) -> None:
     with subprocess.Popen(
@@ -274,18 +262,6 @@ def test_a_client_that_stops_reading_is_not_read_from(start: Start) -> None:
         server.replies_to([complete - 1])
     assert server.exit_code() == 0
     assert [message["id"] for message in server.received] == list(range(complete))
-
-
-@pytest.mark.slow
-def test_an_endless_line_is_one_error_and_takes_no_memory(server: Server) -> None:
-    for _ in range(160):
-        server.send_bytes(b"x" * 1024 * 1024)
-    server.send_bytes(b"\n" + line(request(2, "ping")))
-    server.reply_to(2)
-    held = memory_bytes(server)
-    assert server.finish() == 0
-    assert [message["id"] for message in server.received] == [None, 2]
-    assert held < 200 * 1024 * 1024
 
 
 def stray(library: str) -> str:
