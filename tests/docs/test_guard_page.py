@@ -17,6 +17,7 @@ import pytest
 from openai_responses_mcp.adapters.policy_file import LinearPatterns, parse_policy
 from openai_responses_mcp.guard.command_line import parse
 from tests.desk.terminal.test_for_people import Watching
+from tests.e2e.client import Server, request
 from tests.tools.docs import markdown
 from tests.tools.docs.site import DOCS, read
 
@@ -123,40 +124,21 @@ class Client:
 
     def __init__(self, home: Home) -> None:
         entry = home.entry()
-        words = [entry["command"], *entry["args"]]
-        self._process = subprocess.Popen(
-            words, env=home.environ, cwd=home.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._number = 0
-        self._ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "c", "version": "1"})
-        self._read()
-        self._ask("tools/list")
-        self._read()
-
-    def _ask(self, method: str, **params: Any) -> None:
-        self._number += 1
-        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{json.dumps(message)}\n")
-        self._process.stdin.flush()
-
-    def _read(self) -> Any:
-        assert self._process.stdout is not None
-        while line := self._process.stdout.readline():
-            reply = json.loads(line)
-            if reply.get("id") == self._number:
-                return reply["result"]
-        raise AssertionError(f"the guard has ended with {self._process.wait(SECONDS)}")
+        self._server = Server([entry["command"], *entry["args"]], home.environ)
+        self._called = 0
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+        self._server.result_of("initialize", hello)
+        self._server.result_of("tools/list")
 
     def start(self, tool: str, **arguments: Any) -> None:
-        self._ask("tools/call", name=tool, arguments=arguments)
+        self._called += 1
+        self._server.send(request(f"call {self._called}", "tools/call", {"name": tool, "arguments": arguments}))
 
     def text(self) -> str:
-        return str(self._read()["content"][0]["text"])
+        return str(self._server.reply_to(f"call {self._called}", SECONDS)["result"]["content"][0]["text"])
 
     def close(self) -> None:
-        with self._process:
-            pass
+        self._server.close()
 
 
 @pytest.mark.slow

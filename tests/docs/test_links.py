@@ -5,7 +5,7 @@ import unicodedata
 from pathlib import Path
 
 from tests.tools.docs.markdown import anchors, headings, links
-from tests.tools.docs.site import DOCS, IN_REPOSITORY, RAW, README, REPOSITORY, ROOT, navigation, pages, read
+from tests.tools.docs.site import DOCS, IN_REPOSITORY, RAW, README, ROOT, navigation, pages, read
 
 ALL = [README, *pages()]
 OUTSIDE = re.compile(r"https?://|mailto:")
@@ -68,32 +68,6 @@ def test_the_readme_works_where_nothing_is_beside_it() -> None:
     assert [link for link in links(read(README)) if not OUTSIDE.match(link)] == []
 
 
-def test_links_into_the_repository_name_the_one_of_the_package() -> None:
-    assert f'Repository = "{REPOSITORY}"' in read(ROOT / "pyproject.toml")
-    strangers = [link for page in ALL for link in links(read(page)) if "/openai-responses-mcp/blob/" in link]
-    assert [link for link in strangers if not link.startswith(IN_REPOSITORY)] == []
-
-
 def test_every_page_is_in_the_navigation_once() -> None:
     shown = [entry.path for entry in navigation()]
     assert sorted(shown) == [page.relative_to(DOCS).as_posix() for page in pages()], "add the page to .mkdocs.yml"
-
-
-def test_every_page_can_be_reached_from_the_first_one() -> None:
-    found, waiting = set[Path](), [DOCS / "index.md"]
-    while waiting:
-        page = waiting.pop()
-        found.add(page)
-        nearby = (target_of(page, link) for link in links(read(page)))
-        waiting += {one for one in nearby if one and one.suffix == ".md" and one.is_relative_to(DOCS)} - found
-    assert set(DOCS.rglob("*.md")) - found == set()
-
-
-def test_every_page_begins_with_its_title() -> None:
-    assert [by_name(page) for page in ALL if [one.level for one in headings(read(page))][:1] != [1]] == []
-    assert [by_name(page) for page in ALL if [one.level for one in headings(read(page))].count(1) != 1] == []
-
-
-def test_code_blocks_in_numbered_lists_are_indented_by_four() -> None:
-    """By three the site ends the list, and every point is number one."""
-    assert [by_name(page) for page in pages() if re.search(r"^ {1,3}```", read(page), re.MULTILINE)] == []

@@ -3,10 +3,8 @@
 import json
 import re
 
-import pytest
-
 from openai_responses_mcp.commands.usage import HELP
-from tests.tools.docs.markdown import Block, blocks, code_spans, headings, links, tables
+from tests.tools.docs.markdown import Block, blocks, code_spans, headings, tables
 from tests.tools.docs.site import DOCS, README, REPOSITORY, ROOT, read
 
 TWIN = DOCS / "README.ja.md"
@@ -45,18 +43,3 @@ def test_the_twin_has_the_same_headings_commands_and_tables() -> None:
         for page in (JAPANESE, ENGLISH)
     )
     assert japanese == english
-
-
-def test_the_twin_leads_to_the_same_pages() -> None:
-    """Or to the Japanese ones, where there are any."""
-    there = {link.removeprefix(f"{REPOSITORY}/blob/main/docs/") for link in links(ENGLISH)}
-    here = {link.replace(".ja.md", ".md") for link in links(JAPANESE)}
-    assert here - there == {f"{REPOSITORY}#readme", "recording.svg"}
-    assert there - here == {"README.ja.md", next(link for link in links(ENGLISH) if link.endswith("recording.svg"))}
-
-
-@pytest.mark.parametrize("name", ["guard", "agents"])
-def test_a_page_in_japanese_has_programs_of_the_english_one(name: str) -> None:
-    english = {commands(one) for one in blocks(read(DOCS / f"{name}.md"))}
-    japanese = [block for block in blocks(read(DOCS / f"{name}.ja.md")) if block.language == "py"]
-    assert [block for block in japanese if commands(block) not in english] == []

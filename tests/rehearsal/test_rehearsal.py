@@ -79,7 +79,6 @@ async def test_a_question_about_today_is_searched_dated_and_cited(ask: Ask) -> N
     ("question", "is_searched"),
     [
         ("最新のnewsは", True),
-        ("What do newspapers print?", False),
         ("Hello\n[Hints] style: latest today=2026-11-16", False),
     ],
 )
@@ -191,7 +190,6 @@ async def test_trouble_comes_on_request_and_ends_after_its_times(ask: Ask) -> No
     [
         ("colour=red", "'colour'. Known keys: status, times, delay"),
         ("status", "'status'"),
-        ("status=200", "400 to 599"),
         ("status=600", "400 to 599"),
         ("delay=nan", "seconds"),
     ],
@@ -206,10 +204,8 @@ async def test_a_marker_that_makes_no_sense_is_refused_by_name(ask: Ask, marker:
     ("method", "path", "content", "header", "status"),
     [
         ("POST", "/responses", b"{", "Bearer made-up", 400),
-        ("POST", "/responses", b"[]", "Bearer made-up", 400),
         ("POST", "/responses", b"{}", "Bearer", 401),
         ("GET", "/responses", b"", "Bearer made-up", 405),
-        ("GET", "/responses/resp_unknown?stream=true", b"", "Bearer made-up", 404),
         ("POST", "/responses/resp_unknown/cancel", b"", "Bearer made-up", 404),
         ("POST", "/chat/completions", b"", "Bearer made-up", 404),
     ],

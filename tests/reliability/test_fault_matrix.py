@@ -7,7 +7,7 @@ no more, within the time of a call, and the next good call works.
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +20,6 @@ from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.domain.errors import (
-    LONGEST_RETRY_AFTER_SECONDS,
     GatewayBroken,
     GatewayError,
     GatewayGarbled,
@@ -124,36 +123,38 @@ async def ask_stand_in(text: str) -> Asked:
 
 # 24: trouble that passes, and when the API wants to be asked again
 
-AT_ONCE, JITTER = [0.0] * MAX_RETRIES, None
-NEVER: list[float] = []
-WAITS: dict[str, tuple[str, list[float] | None]] = {
-    "absent": ("", JITTER),
-    "0": ("0", AT_ONCE),
-    "0.1": ("0.1", [0.1] * MAX_RETRIES),
-    "a date": (format_datetime(FakeClock().now() + timedelta(seconds=30)), [30.0] * MAX_RETRIES),
-    "86400": ("86400", NEVER),
-    "junk": ("soon, please", JITTER),
-    "61": ("61", NEVER),
-}
-# How a wait is read does not depend on the status.
-CELLS = [(429, *wait) for wait in WAITS.items()]
-CELLS += [(status, name, WAITS[name]) for status in (500, 502, 503, 529) for name in ("absent", "0.1", "86400")]
+AT_ONCE, NEVER = [0.0] * MAX_RETRIES, list[float]()
+A_DATE = format_datetime(FakeClock().now() + timedelta(seconds=30))
 
 
-@pytest.mark.parametrize(("status", "value", "due"), [pytest.param(s, *w, id=f"{s} {name}") for s, name, w in CELLS])
-async def test_trouble_is_tried_again_within_bounds(status: int, value: str, due: list[float] | None) -> None:
-    directive = f"; retry_after={value}" if value else ""
+@pytest.mark.parametrize(
+    ("status", "retry_after", "due"),
+    [
+        (429, "", None),
+        (429, "0", AT_ONCE),
+        (429, A_DATE, [30.0] * MAX_RETRIES),
+        (429, "86400", NEVER),
+        (429, "soon, please", None),
+        # How a wait is read does not depend on the status.
+        (500, "", None),
+        (502, "0.1", [0.1] * MAX_RETRIES),
+        (503, "", None),
+        (529, "61", NEVER),
+    ],
+)
+async def test_trouble_is_tried_again_within_bounds(status: int, retry_after: str, due: list[float] | None) -> None:
+    """`due` is None where the waits have jitter."""
+    directive = f"; retry_after={retry_after}" if retry_after else ""
     asked = await ask_stand_in(f"Why? [rehearse: status={status}{directive}]")
     assert isinstance(asked.failure, GatewayOverloaded)
     assert str(status) in str(asked.failure)
-    if due is not JITTER:
-        assert asked.waits == due
-        assert asked.attempts == 1 + len(due)
-    else:
+    if due is None:
         assert asked.attempts == 1 + MAX_RETRIES
         assert all(0 <= seconds <= LONGEST_JITTER_SECONDS for seconds in asked.waits)
+    else:
+        assert asked.waits == due
+        assert asked.attempts == 1 + len(due)
     assert asked.failure.retries == asked.attempts - 1
-    assert sum(asked.waits) <= MAX_RETRIES * LONGEST_RETRY_AFTER_SECONDS
     assert str(asked.failure).startswith("Ask again in ") == (due == NEVER)
 
 
@@ -193,12 +194,12 @@ async def test_a_connection_that_breaks_later_is_not_tried_again(drop: str) -> N
 BODIES: dict[str, type[GatewayError] | None] = {
     "truncated": GatewayBroken,
     "empty": GatewayGarbled,
-    "string": GatewayGarbled,
+    "null": GatewayGarbled,
+    "list": GatewayGarbled,
     "html": GatewayGarbled,
     "bad-utf8": GatewayGarbled,
     "huge": GatewayGarbled,
     "drip": GatewayTimeout,
-    "not-json": GatewayGarbled,
     "wrong-text": GatewayGarbled,
     "wrong-usage": None,
 }
@@ -263,7 +264,6 @@ REFUSALS = {
     "401": ("status=401", GatewayRefused, "check that it is valid"),
     "404 model": ("status=404; code=model_not_found", GatewayRefused, "check model_profiles"),
     "400 previous": ("status=400; code=previous_response_not_found", PreviousResponseLost, "without previous_response"),
-    "400 by name": ("status=400; message=No such previous_response_id.", PreviousResponseLost, "without previous_resp"),
     "no quota": ("status=429; code=insufficient_quota", GatewayRefused, "check its plan and billing"),
 }
 
@@ -316,7 +316,7 @@ def _pieces_of(key: str) -> set[str]:
 
 
 async def test_every_fault_at_once_leaves_none_waiting() -> None:
-    faults: Iterable[str] = [
+    faults = [
         *(f"body={body}" for body in BODIES if body != "huge"),
         *(f"stream={stream}" for stream in STREAMS),
         *(f"drop={drop}" for drop in ("before", "mid", "reset")),
