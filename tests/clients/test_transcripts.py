@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.tools.transcripts import transcripts, written
+from tests.tools.transcripts import PAGE, page
 
 pytestmark = pytest.mark.slow
 
 
 def test_the_documented_transcripts_are_up_to_date() -> None:
-    assert written() == transcripts(), "run `make transcripts`"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make transcripts`"

@@ -20,6 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from tests.tools.talking import say
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ("config/lock/runtime.txt", "config/lock/team.txt", "config/lock/dev.txt")
 SECONDS = 300.0
@@ -190,11 +192,6 @@ def wheel(python: str) -> list[Check]:
     misplaced = [name for name, _ in content if not ALLOWED.fullmatch(name)]
     contents = Check("the wheel's contents", FAILED if misplaced else PASSED, misplaced or [f"{len(content)} files"])
     return [contents, scan(content, "secrets in the wheel")]
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def checks(options: argparse.Namespace) -> Iterator[Check]:

@@ -18,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.tools.talking import say
+
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ("framer", "jsonrpc", "replies")
 SLACK_SECONDS = 60.0
@@ -32,11 +34,6 @@ class Result(NamedTuple):
     executed: int
     covered: int
     finding: str
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def prepare(target: str, home: Path) -> list[str]:

@@ -1,6 +1,6 @@
-"""The real server and the stand-in for the API as two processes, and the talk with the first, made for many calls.
+"""Server and stand-in for the API as two processes, and the talk with the first, made for many calls.
 
-Neither pipe is waited for alone, so the server may answer while calls are still being written to it. Every wait has an end.
+A server may answer while calls are still being written to it. Every wait has an end.
 """
 
 import json
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_SECONDS = 60.0
@@ -52,10 +52,10 @@ def environment(home: str, **variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def stand_in(*options: str) -> Iterator[str]:
+def stand_in(module: str = "tests.stand_in") -> Iterator[str]:
     """Its base URL."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.stand_in", *options],
+        [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment("/nonexistent"),
@@ -74,34 +74,32 @@ class Broken(Exception):
     """The server did not do what it promises; the text says what."""
 
 
-class Talk:
-    """One server process. `line()` gives what it sends, as it comes."""
+class Pipes:
+    """A process that is written to and read from in lines. Neither pipe is ever waited for alone."""
 
-    def __init__(self, environ: Mapping[str, str], arguments: Sequence[str] = SERVE) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], *, keeps_stderr: bool) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, *arguments],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(environ),
+            stderr=subprocess.PIPE if keeps_stderr else subprocess.DEVNULL,
+            env=environ,
             bufsize=0,
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        assert self.process.stderr is not None
         self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()
-        self._err = self.process.stderr.fileno()
-        for descriptor in (self._in, self._out, self._err):
-            os.set_blocking(descriptor, False)
+        self._err = self.process.stderr.fileno() if self.process.stderr is not None else -1
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._out, selectors.EVENT_READ)
-        self._selector.register(self._err, selectors.EVENT_READ)
+        for descriptor in (self._out, self._err)[: 1 + keeps_stderr]:
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        for descriptor in (self._in, self._out, self._err)[: 2 + keeps_stderr]:
+            os.set_blocking(descriptor, False)
         self._to_write: deque[memoryview] = deque()
-        self._read = b""
-        self._lines: deque[bytes] = deque()
+        self._read = bytearray()
         self.stderr = b""
 
-    def __enter__(self) -> "Talk":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -114,40 +112,25 @@ class Talk:
             if stream is not None:
                 stream.close()
 
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
     def send(self, *messages: Message) -> None:
-        """As much as goes now; the rest while a message is awaited."""
-        data = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
-        self._to_write.append(memoryview(data))
+        """As much as goes now; the rest while a line is awaited."""
+        self._to_write.append(memoryview(b"".join(json.dumps(message).encode() + b"\n" for message in messages)))
         self._write_some()
 
-    def receive(self, within_seconds: float = WAIT_SECONDS) -> Message:
-        """The next message. Raises `Broken` when none comes."""
-        message = self.maybe_receive(within_seconds)
-        if message is None:
-            raise Broken(f"nothing came for {within_seconds:g} s")
-        return message
-
-    def maybe_receive(self, within_seconds: float) -> Message | None:
-        deadline = time.monotonic() + within_seconds
-        while not self._lines:
+    def maybe_line(self, deadline: float) -> bytes | None:
+        """The next line. None when the time is up, in `time.monotonic()`."""
+        searched = 0
+        while (end := self._read.find(b"\n", searched)) < 0:
+            searched = len(self._read)
             if not self._wait(deadline):
                 return None
-        message: Message = json.loads(self._lines.popleft())
-        return message
-
-    def receive_until(self, is_last: Callable[[Message], bool]) -> list[Message]:
-        """Everything up to the message for which that is true, which is the last one given."""
-        messages = [self.receive()]
-        while not is_last(messages[-1]):
-            messages.append(self.receive())
-        return messages
-
-    def facts(self) -> dict[str, int]:
-        """What the system says of the process: its memory in KiB, its threads and its descriptors."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        lines = dict(line.split(":", 1) for line in status.splitlines())
-        numbers = {name: int(lines[name].split()[0]) for name in ("VmHWM", "RssAnon", "Threads")}
-        return {**numbers, "descriptors": len(os.listdir(f"/proc/{self.process.pid}/fd"))}
+        line = bytes(self._read[:end])
+        del self._read[: end + 1]
+        return line
 
     def _write_some(self) -> None:
         try:
@@ -160,6 +143,8 @@ class Talk:
         except BlockingIOError:
             if self._in not in self._selector.get_map():
                 self._selector.register(self._in, selectors.EVENT_WRITE)
+        except BrokenPipeError:
+            self._to_write.clear()  # The end of its output says that it is gone.
         if not self._to_write and self._in in self._selector.get_map():
             self._selector.unregister(self._in)
 
@@ -176,17 +161,49 @@ class Talk:
         return bool(ready)
 
     def _read_stdout(self) -> None:
-        data = os.read(self._out, 1024 * 1024)
+        data = os.read(self._out, 256 * 1024)
         if not data:
-            raise Broken(f"the server ended; its stderr: {self.stderr.decode(errors='replace')[-500:]}")
-        *lines, self._read = (self._read + data).split(b"\n")
-        self._lines.extend(lines)
+            said = f"; its stderr: {self.stderr.decode(errors='replace')[-500:]}" if self.stderr else ""
+            raise Broken(f"the server ended{said}")
+        self._read += data
 
     def _read_stderr(self) -> None:
         data = os.read(self._err, 64 * 1024)
         if not data:
             self._selector.unregister(self._err)
         self.stderr += data
+
+
+class Talk(Pipes):
+    """One server process of ours. Every line that it sends is a message."""
+
+    def __init__(self, environ: Mapping[str, str], arguments: Sequence[str] = SERVE) -> None:
+        super().__init__([sys.executable, *arguments], environ, keeps_stderr=True)
+
+    def receive(self, within_seconds: float = WAIT_SECONDS) -> Message:
+        """The next message. Raises `Broken` when none comes."""
+        message = self.maybe_receive(within_seconds)
+        if message is None:
+            raise Broken(f"nothing came for {within_seconds:g} s")
+        return message
+
+    def maybe_receive(self, within_seconds: float) -> Message | None:
+        line = self.maybe_line(time.monotonic() + within_seconds)
+        return None if line is None else json.loads(line)
+
+    def receive_until(self, is_last: Callable[[Message], bool]) -> list[Message]:
+        """Everything up to the message for which that is true, which is the last one given."""
+        messages = [self.receive()]
+        while not is_last(messages[-1]):
+            messages.append(self.receive())
+        return messages
+
+    def facts(self) -> dict[str, int]:
+        """What the system says of the process: its memory in KiB, its threads and its descriptors."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        lines = dict(line.split(":", 1) for line in status.splitlines())
+        numbers = {name: int(lines[name].split()[0]) for name in ("VmHWM", "RssAnon", "Threads")}
+        return {**numbers, "descriptors": len(os.listdir(f"/proc/{self.pid}/fd"))}
 
 
 @contextmanager

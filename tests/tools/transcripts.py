@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients.scenes import SCENES, Scene, Turn, play
+from tests.tools.docs.regions import replaced
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "transcripts.md"
-BEGIN, END = "<!-- transcripts:begin -->\n", "<!-- transcripts:end -->"
 LONGEST_TEXT = 90
 INTRODUCTION = """\
 Written by `make transcripts` from conversations with the real process, started with `--stdio --rehearse`; the tests
@@ -34,22 +34,9 @@ def transcripts() -> str:
     return INTRODUCTION + "".join(map(_rendered, SCENES))
 
 
-def written() -> str:
-    """What stands on the page now."""
-    return _split(PAGE.read_text(encoding="utf-8"))[1]
-
-
-def write() -> None:
-    before, _, after = _split(PAGE.read_text(encoding="utf-8"))
-    PAGE.write_text(before + transcripts() + after, encoding="utf-8")
-
-
-def _split(page: str) -> tuple[str, str, str]:
-    before, begin, rest = page.partition(BEGIN)
-    between, end, after = rest.partition(END)
-    assert begin, f"no {BEGIN!r} in {PAGE}"
-    assert end, f"no {END!r} in {PAGE}"
-    return before + begin, between, end + after
+def page() -> str:
+    """What should stand on the page."""
+    return replaced(PAGE.read_text(encoding="utf-8"), "transcripts", transcripts())
 
 
 def _rendered(scene: Scene) -> str:
@@ -89,4 +76,4 @@ def _fewer(key: str, value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    write()
+    PAGE.write_text(page(), encoding="utf-8")

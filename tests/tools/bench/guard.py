@@ -8,23 +8,22 @@ so that what else runs on the machine slows down all of them. So does one `fsync
 is what belongs to the guard's process alone.
 """
 
-import json
 import os
 import random
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from tests.guard.conftest import ALLOW_ALL, SMALL_SERVER, policy_file
 from tests.tools.bench.alone import main
+from tests.tools.bench.conversation import Conversation
 from tests.tools.bench.tables import BARE, FILE, MEMORY, WAL, guarded_server
 
 _WARM_UP = 50
+_TEXT = "a short text"
 _SERVER = (sys.executable, str(SMALL_SERVER))
 _IN_WAL = (
     "import sys; from openai_responses_mcp.gate.sql import sql_database;"
@@ -33,47 +32,21 @@ _IN_WAL = (
 )
 
 
-class Talk:
-    """One process and one call at a time."""
+def started(command: Sequence[str], home: Path) -> Conversation:
+    talk = Conversation(command, {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home)})
+    talk.initialize()
+    return talk
 
-    def __init__(self, command: Sequence[str], home: Path) -> None:
-        environ = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home)}
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
-        self._number = 0
 
-    def __enter__(self) -> "Talk":
-        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        self._ask("initialize", params)
-        return self
+def call_ms(talk: Conversation) -> float:
+    began = time.perf_counter()
+    return (talk.call("echo", {"text": _TEXT}, sign=_TEXT.encode()) - began) * 1000
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(30)
 
-    def call_ms(self) -> float:
-        began = time.perf_counter()
-        reply = self._ask("tools/call", {"name": "echo", "arguments": {"text": "a short text"}})
-        took = time.perf_counter() - began
-        if reply["result"]["isError"]:
-            raise SystemExit(f"a call failed: {reply}")
-        return took * 1000
-
-    def own_memory_mb(self) -> float:
-        """What would be free if the process ended."""
-        lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
-        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
-
-    def _ask(self, method: str, params: dict[str, Any]) -> Any:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._number += 1
-        request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+def own_memory_mb(pid: int) -> float:
+    """What would be free if the process ended."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
 def ways(folder: Path) -> dict[str, list[str]]:
@@ -88,16 +61,16 @@ def ways(folder: Path) -> dict[str, list[str]]:
 
 
 def measured(calls: int, folder: Path) -> dict[str, Any]:
-    talks = {name: Talk(command, folder).__enter__() for name, command in ways(folder).items()}
+    talks = {name: started(command, folder) for name, command in ways(folder).items()}
     times: dict[str, list[float]] = {name: [] for name in talks}
     fsync: list[float] = []
     for number in range(_WARM_UP + calls):
         for name in random.sample(list(talks), len(talks)):
-            took = talks[name].call_ms()
+            took = call_ms(talks[name])
             if number >= _WARM_UP:
                 times[name].append(took)
         fsync.append(fsync_ms(folder / "written"))
-    memory = {name: talk.own_memory_mb() for name, talk in talks.items()}
+    memory = {name: own_memory_mb(talk.pid) for name, talk in talks.items()}
     for talk in talks.values():
         talk.__exit__(None, None, None)
     load = round(os.getloadavg()[0], 1)

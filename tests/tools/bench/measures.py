@@ -14,10 +14,11 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-from tests.tools.bench.conversation import Broken, Conversation
+from tests.tools.bench.conversation import Conversation
 from tests.tools.bench.figures import percentile
 from tests.tools.bench.servers import Server
 from tests.tools.bench.stand_in import SIGN, question
+from tests.tools.talking import Broken
 
 STARTS = 2
 IDLE_SECONDS = 2.0

@@ -29,6 +29,7 @@ from tests.tools.bench.measures import BURST_DELAY_SECONDS, resident_mib
 from tests.tools.bench.servers import environment
 from tests.tools.bench.stand_in import SIGN, question
 from tests.tools.bench.tables import HTTP, PEER, STDIO, over_http
+from tests.tools.talking import stand_in
 
 WARM_CALLS = 100
 BURSTS = (200, 1000)
@@ -136,10 +137,8 @@ def _turn(way: str, environ: dict[str, str]) -> Samples:
 
 
 def measured(rounds: int, folder: Path) -> Found:
-    from tests.tools.bench.run import stand_in
-
     samples: dict[str, dict[str, list[float]]] = {way: {} for way in (STDIO, HTTP, PEER)}
-    with stand_in() as base_url:
+    with stand_in("tests.tools.bench.stand_in") as base_url:
         environ = environment(str(folder), base_url)
         for _ in range(rounds):
             for way in random.sample(list(samples), len(samples)):

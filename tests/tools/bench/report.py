@@ -9,6 +9,7 @@ from tests.tools.bench.figures import exponent, growth_in_words
 from tests.tools.bench.results import BY_KEY, MEASURES, Measure, Results
 from tests.tools.bench.servers import OURS
 from tests.tools.bench.targets import targets
+from tests.tools.docs.regions import replaced
 
 ROUNDS_WANTED = 10
 
@@ -26,11 +27,11 @@ def write(file: Path, docs: Path, *, updates_docs: bool) -> None:
     if not updates_docs:
         return
     page = docs / "reference" / "figures.md"
-    text = tables.put_into(page.read_text(), "bench", as_text(results))
+    text = replaced(page.read_text(), "bench", f"\n{as_text(results)}\n\n")
     more = {"guarded": tables.guarded_run, "guard": tables.guarded_server, "http": tables.over_http}
     for name, as_table in more.items():
         if name in results.raw:
-            text = tables.put_into(text, f"bench:{name}", as_table(results.raw[name]))
+            text = replaced(text, f"bench:{name}", f"\n{as_table(results.raw[name])}\n\n")
     page.write_text(text)
     (docs / "benchmarks.svg").write_text(bar_picture(results))
     (docs / "benchmarks-growth.svg").write_text(growth_picture(results))

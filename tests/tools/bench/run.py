@@ -15,12 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.tools.bench import measures, report
-from tests.tools.bench.conversation import Broken
 from tests.tools.bench.servers import (
     HERE,
     OURS,
@@ -31,11 +29,12 @@ from tests.tools.bench.servers import (
     compile_packages,
     environment,
 )
+from tests.tools.talking import Broken, stand_in
 
 # A slow machine makes fewer rounds, so that the whole stays within ten minutes.
 ROUNDS_END_AFTER_SECONDS = 420.0
+STAND_IN = "tests.tools.bench.stand_in"
 GROWTH_ROUNDS, GROWTH_ENDS_AFTER_SECONDS = 3, 540.0
-_STAND_IN_SECONDS = 30.0
 
 
 class Progress:
@@ -192,19 +191,6 @@ def measured_alone(progress: Progress, name: str, *options: str) -> Any:
     return json.loads(done.stdout)
 
 
-@contextmanager
-def stand_in() -> Iterator[str]:
-    """Its base URL."""
-    command = [sys.executable, "-m", "tests.tools.bench.stand_in"]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.communicate(timeout=_STAND_IN_SECONDS)
-
-
 def arguments() -> argparse.Namespace:
     names = [server.name for server in SERVERS]
     parser = argparse.ArgumentParser(
@@ -220,7 +206,7 @@ def main() -> None:
     options = arguments()
     run = Run(options.only or [server.name for server in SERVERS])
     run.install()
-    with tempfile.TemporaryDirectory() as home, stand_in() as base_url:
+    with tempfile.TemporaryDirectory() as home, stand_in(STAND_IN) as base_url:
         environ = environment(home, base_url)
         run.try_out(environ)
         run.measure(options.rounds, environ, base_url)

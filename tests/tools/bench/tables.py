@@ -1,6 +1,5 @@
 """Tables for the page of figures, each between marks of its own: a guarded call, a call through the guard, HTTP."""
 
-import re
 from typing import Any
 
 from tests.tools.bench.figures import Summary, summary
@@ -17,15 +16,6 @@ _OVER_HTTP = {
     "burst_1000": ("1,000 callers at once, 500 ms each", "ms"),
     "memory": ("memory after that", "MB"),
 }
-
-
-def put_into(page: str, name: str, text: str) -> str:
-    """The page with this text between the marks of that name. Raises `ValueError` if it has none."""
-    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    marked = re.compile(f"{begin}.*{end}", re.DOTALL)
-    if not marked.search(page):
-        raise ValueError(f"the page has no {begin} ... {end}")
-    return marked.sub(lambda _: f"{begin}\n\n{text}\n\n{end}", page)
 
 
 def guarded_run(found: dict[str, Any]) -> str:

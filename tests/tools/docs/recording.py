@@ -121,11 +121,6 @@ def cast(printed: Sequence[str]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in [head, *rows])
 
 
-def transcript_of_cast(text: str) -> str:
-    rows = [json.loads(line) for line in text.splitlines()[1:]]
-    return "".join(row[2] for row in rows).replace("\r\n", "\n")
-
-
 def _printed(command: str, environ: Mapping[str, str]) -> str:
     """What stays on the screen. In a home without files, so that it is the same everywhere."""
     with TemporaryDirectory() as home:
