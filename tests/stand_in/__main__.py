@@ -3,7 +3,6 @@
 Writes its base URL as one line to stdout and serves until the end of stdin, SIGTERM or SIGINT.
 """
 
-import argparse
 import asyncio
 import contextlib
 import os
@@ -16,15 +15,11 @@ from tests.stand_in.server import StandIn
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.stand_in", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="port on loopback; 0 takes a free one")
-    parser.add_argument("--delay-ms", type=float, default=0.0, help="wait this long before every answer")
-    options = parser.parse_args()
-    asyncio.run(_serve(options.port, options.delay_ms / 1000))
+    asyncio.run(_serve())
 
 
-async def _serve(port: int, delay_seconds: float) -> None:
-    server = StandIn(delay_seconds=delay_seconds)
+async def _serve() -> None:
+    server = StandIn()
     is_over = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -33,7 +28,7 @@ async def _serve(port: int, delay_seconds: float) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    base_url = await server.start(port=port)
+    base_url = await server.start()
     sys.stdout.write(base_url + "\n")
     sys.stdout.flush()
     # A daemon, because nothing can interrupt its read when a signal ends the process first.

@@ -75,9 +75,9 @@ class _Turn:
 
 
 class FaultyApi:
-    def __init__(self, *, delay_seconds: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.background = Background()
-        self.delay_seconds = delay_seconds
+        self.delay_seconds = 0.0
         self._turns = Memory[_Turn]()
         self._times_asked = TimesAsked()
         self._routes: tuple[tuple[str, str, Callable[..., Awaitable[Reply]]], ...] = (
@@ -153,8 +153,6 @@ class FaultyApi:
         if response_id is None:
             return None
         turn = self._turns.maybe_recall(response_id)
-        if turn is None and response_id.startswith("resp_expired"):
-            raise ApiError(400, f"The previous_response_id '{response_id}' has expired.")
         if turn is None:
             raise previous_response_not_found(response_id)
         return turn

@@ -50,10 +50,6 @@ class HttpServer:
         """The latest requests, oldest first, as many as `keep_requests` allows."""
         return list(self._requests)
 
-    @property
-    def open_connections(self) -> int:
-        return len(self._connections)
-
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Start to listen; gives the base URL for clients."""
         loop = asyncio.get_running_loop()
@@ -204,13 +200,10 @@ class _Connection(asyncio.Protocol):
             self.drop()
             return False
         is_last = request.is_last
-        await self._send_body(render_head(reply, is_last=is_last), reply, is_head=request.method == "HEAD")
+        await self._send_body(render_head(reply, is_last=is_last), reply)
         return reply.ending is Ending.KEEP and not is_last
 
-    async def _send_body(self, head: bytes, reply: Reply, *, is_head: bool) -> None:
-        if is_head:
-            self._transport.write(head)
-            return
+    async def _send_body(self, head: bytes, reply: Reply) -> None:
         if isinstance(reply.body, bytes):
             self._transport.write(head + reply.body)
             await self._may_write.wait()

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from openai_responses_mcp.rehearsal.answers import (
     Situation,
-    any_of,
     example_citation,
     example_url,
     quote,
@@ -20,7 +19,6 @@ from openai_responses_mcp.rehearsal.wire import (
     build_response,
     deltas,
     message_item,
-    new_id,
     part_events,
     text_part,
     usual_item_events,
@@ -28,7 +26,6 @@ from openai_responses_mcp.rehearsal.wire import (
 from tests.stand_in.function_calls import function_call_events, function_call_item
 from tests.stand_in.markers import Directives, FunctionCall
 
-_WEATHER = any_of(("weather", "forecast", "temperature", "天気", "気温", "降水", "予報"))
 _REFUSAL = "This is a rehearsal: I'm sorry, but I can't help with that."
 _FILLER = " This sentence only makes the rehearsal answer longer."
 
@@ -65,7 +62,7 @@ def write_odd_answer(
     count = directives.citations
     if count is None:
         count = 2 if situation.is_searching else 0
-    opening = write_opening(situation, _sources(situation, directives.sources, count))
+    opening = write_opening(situation, _sources(directives.sources, count))
     if calls:
         return OddAnswer([*opening, *map(function_call_item, calls)])
     if directives.outcome == "failed":
@@ -88,39 +85,13 @@ def _of_size(text: str, size: int) -> str:
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
 
 
-def _sources(situation: Situation, choice: str | None, cited: int) -> list[dict[str, str]]:
-    usual = usual_sources(cited)
-    if _WEATHER.search(situation.question.lower()):
-        usual.append({"type": "api", "name": "oai-weather"})
+def _sources(choice: str | None, cited: int) -> list[dict[str, str]]:
+    if choice is None:
+        return usual_sources(cited)
     dates = ("published_at", "published_date", "date")
-    choices = {
-        None: usual,
-        "none": [],
-        "api": [{"type": "api", "name": "oai-weather"}],
-        "url": [source for source in usual if source["type"] == "url"],
-        "dated": [
-            {"type": "url", "url": example_url(number), name: f"2026-01-0{number}"}
-            for number, name in enumerate(dates, 1)
-        ],
-    }
-    return choices[choice]
-
-
-def _cut_before_text(draft: Draft) -> OddAnswer:
-    return OddAnswer(draft.opening, "incomplete", incomplete_reason="max_output_tokens")
-
-
-def _with_unknown_items(draft: Draft) -> OddAnswer:
-    annotations = [{"type": "rehearsal_annotation", "mark": {"index": 0}}, *draft.text["annotations"]]
-    unknown = {"type": "rehearsal_item", "id": new_id("ri"), "payload": [None, 1, {"text": "not an answer"}]}
-    message = message_item([draft.text | {"annotations": annotations}])
-    return OddAnswer([unknown, *draft.opening, message, dict(unknown)])
-
-
-def _with_commentary(draft: Draft) -> OddAnswer:
-    commentary = message_item([text_part("This is a rehearsal: let me look into that.")]) | {"phase": "commentary"}
-    final = message_item([draft.text]) | {"phase": "final_answer"}
-    return OddAnswer([commentary, *draft.opening, final])
+    return [
+        {"type": "url", "url": example_url(number), name: f"2026-01-0{number}"} for number, name in enumerate(dates, 1)
+    ]
 
 
 def _refused(draft: Draft) -> OddAnswer:
@@ -136,10 +107,6 @@ OUTCOMES: dict[str | None, Callable[[Draft], OddAnswer]] = {
     None: lambda draft: OddAnswer([*draft.opening, message_item([draft.text])]),
     "refusal": _refused,
     "incomplete": _cut_short,
-    "no-text": lambda draft: OddAnswer(draft.opening),
-    "incomplete-empty": _cut_before_text,
-    "unknown-item": _with_unknown_items,
-    "commentary": _with_commentary,
 }
 
 

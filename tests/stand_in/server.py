@@ -13,8 +13,8 @@ from tests.stand_in.http_server import WAIT_SECONDS, HttpServer
 class StandIn(HttpServer):
     """The stand-in on loopback; `keep_requests` is how many requests stay readable in `requests`."""
 
-    def __init__(self, *, delay_seconds: float = 0.0, keep_requests: int = 0) -> None:
-        self.api = FaultyApi(delay_seconds=delay_seconds)
+    def __init__(self, *, keep_requests: int = 0) -> None:
+        self.api = FaultyApi()
         super().__init__(self.api.answer, keep_requests=keep_requests)
 
     async def close(self) -> None:
@@ -30,20 +30,15 @@ class StandIn(HttpServer):
 class StandInThread:
     """Runs a stand-in on its own event loop in a daemon thread, for callers without a loop."""
 
-    def __init__(self, *, delay_seconds: float = 0.0, keep_requests: int = 0, port: int = 0) -> None:
-        self.server = StandIn(delay_seconds=delay_seconds, keep_requests=keep_requests)
+    def __init__(self, *, keep_requests: int = 0) -> None:
+        self.server = StandIn(keep_requests=keep_requests)
         self.base_url = ""
-        self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="rehearsal", daemon=True)
 
     def __enter__(self) -> "StandInThread":
         self._thread.start()
-        try:
-            self.base_url = self._run(self.server.start(port=self._port))
-        except OSError:
-            self._stop()
-            raise
+        self.base_url = self._run(self.server.start())
         return self
 
     def __exit__(
