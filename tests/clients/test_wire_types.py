@@ -9,8 +9,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.clients import recorder
-from tests.clients.scenes import BOTH_ERAS, ENVELOPE, SCENES, Scene, Talk, conversation, play
-from tests.clients.wire_types import REVISION_KEY, Conversation, check, read_recording
+from tests.clients.scenes import BOTH_ERAS, SCENES, Scene, conversation, play
+from tests.clients.wire_types import Conversation, check, read_recording
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
 
 
@@ -23,17 +23,6 @@ def test_neither_era_locks_the_other_out() -> None:
     turns = conversation(play(BOTH_ERAS))
     assert [message["id"] for sender, message in turns if sender == "server"] == ["d1", 1, "d2", 2]
     assert all("result" in message for sender, message in turns if sender == "server")
-
-
-def test_an_unknown_method_is_answered_with_an_error() -> None:
-    """Clients wait for an answer; silence costs them 3 to 15 seconds."""
-
-    def act(talk: Talk) -> None:
-        talk.ask(0, "ping")
-        for request_id, params in (1, {}), (2, {"_meta": ENVELOPE}), (3, {"_meta": {REVISION_KEY: "1999-12-31"}}):
-            assert "error" in talk.ask(request_id, "sampling/dream", params)
-
-    play(Scene("What is unknown", "", "line", act))
 
 
 @pytest.mark.parametrize(

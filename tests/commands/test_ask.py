@@ -2,7 +2,6 @@
 
 import logging
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
 from openai_responses_mcp.cli import main
 from openai_responses_mcp.rehearsal.answers import DEMO_QUESTION
-from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
+from tests.e2e.client import KEY, environment, run
 from tests.e2e.test_terminal import begin
 from tests.stand_in.server import StandInThread
 
@@ -30,12 +29,6 @@ def logging_as_before() -> Iterator[None]:
 @pytest.fixture
 def environ(rehearsal: StandInThread, tmp_path: Path) -> dict[str, str]:
     return environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, OPENAI_MAX_RETRIES="1")
-
-
-def run(environ: dict[str, str], *options: str) -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(
-        [*COMMAND, *options], stdin=subprocess.DEVNULL, capture_output=True, env=environ, timeout=WAIT_SECONDS
-    )
 
 
 def test_the_answer_is_all_that_is_written(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:

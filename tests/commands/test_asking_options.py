@@ -6,13 +6,12 @@ import socket
 import stat
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from openai_responses_mcp.cli import main
 from tests.commands.test_ask import logging_as_before
-from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.e2e.client import COMMAND, WAIT_SECONDS, environment, run
 from tests.stand_in.server import StandInThread
 
 pytestmark = pytest.mark.slow
@@ -24,12 +23,6 @@ __all__ = ["logging_as_before"]
 def environ(rehearsal: StandInThread, tmp_path: Path) -> dict[str, str]:
     state = str(tmp_path / "state")
     return environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, XDG_STATE_HOME=state, LOCALAPPDATA=state)
-
-
-def run(environ: dict[str, str], *options: str, **pipes: Any) -> "subprocess.CompletedProcess[bytes]":
-    if "input" not in pipes:
-        pipes.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run([*COMMAND, *options], capture_output=True, env=environ, timeout=WAIT_SECONDS, **pipes)
 
 
 def asked(rehearsal: StandInThread) -> str:

@@ -1,6 +1,5 @@
 """An answer on its way to a terminal: titles for its sources, and the footer. The rest: tests/e2e/test_terminal.py."""
 
-import io
 from dataclasses import replace
 
 import pytest
@@ -14,6 +13,7 @@ from openai_responses_mcp.commands.showing import (
 from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
 from openai_responses_mcp.server.tools import TOOLS
+from tests.commands.test_live import FakeTerminal
 
 ANSWER = Answer("Because.", True, (), "gpt-5.2", "resp_1", Usage(700, 23, 723), 1)
 
@@ -92,13 +92,6 @@ def test_the_date_of_a_source_says_what_it_is() -> None:
     text = "\n".join(["On (2026-11-16).", "", "Sources:", *lines, shown[-1]])
     answer = replace(ANSWER, citations=citations)
     assert for_a_terminal(text, answer, str, has_links=False) == "\n".join(["On (2026-11-16).", "", "Sources:", *shown])
-
-
-class FakeTerminal(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(("length", "is_rendered"), [(100, True), (MOST_RENDERED, False)])

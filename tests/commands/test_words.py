@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from openai_responses_mcp.cli import main
 from openai_responses_mcp.commands.doctor.clients import CLIENTS
 from openai_responses_mcp.commands.words import IN_JAPANESE, speaking
 from openai_responses_mcp.domain.texts import Sentence, linked
-from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.e2e.client import environment, run
 from tests.stand_in.server import StandInThread
 
 JAPANESE = {"LANG": "ja_JP.UTF-8"}
@@ -148,13 +147,7 @@ def test_programs_get_the_same_words_in_every_language(tmp_path: Path) -> None:
     ]
     given = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
     said = [
-        subprocess.run(
-            [*COMMAND, "--stdio"],
-            input=given.encode(),
-            capture_output=True,
-            env={**environment(tmp_path), "OPENAI_API_KEY": "", "LANG": language},
-            timeout=WAIT_SECONDS,
-        )
+        run(environment(tmp_path, OPENAI_API_KEY="", LANG=language), "--stdio", input=given.encode())
         for language in ("C.UTF-8", "ja_JP.UTF-8")
     ]
     assert b"Missing API key: set OPENAI_API_KEY" in said[0].stdout

@@ -37,6 +37,15 @@ def environment(home: Path, **variables: str) -> dict[str, str]:
     return {**kept, **homes, "OPENAI_API_KEY": KEY, **variables}
 
 
+def run(environ: Mapping[str, str], *options: str, **pipes: Any) -> "subprocess.CompletedProcess[Any]":
+    """A command that ends by itself, with nothing on stdin unless `input` or `stdin` is given."""
+    if "input" not in pipes:
+        pipes.setdefault("stdin", subprocess.DEVNULL)
+    if "stdout" not in pipes:
+        pipes["capture_output"] = True
+    return subprocess.run([*COMMAND, *options], env=dict(environ), timeout=WAIT_SECONDS, **pipes)
+
+
 def line(message: Message) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode() + b"\n"
 

@@ -8,20 +8,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import COMMAND, Server, environment
-from tests.stand_in.http_wire import RecordedRequest
 from tests.stand_in.server import StandInThread
 
 Start = Callable[..., Server]
-
-
-def requests_about(rehearsal: StandInThread, question: str) -> list[RecordedRequest]:
-    """What the stand-in was asked in these words, hints aside."""
-    return [request for request in rehearsal.server.requests if question == _question_in(request)]
-
-
-def _question_in(request: RecordedRequest) -> str:
-    text: str = request.json["input"][0]["content"][0]["text"]
-    return text.rpartition("\n[Hints]")[0]
 
 
 @pytest.fixture
@@ -52,21 +41,6 @@ def server(start: Start) -> Server:
 
 @pytest.fixture(scope="module")
 def warm_rehearsal() -> Iterator[StandInThread]:
-    """The stand-in that `warm_server` asks."""
+    """The stand-in for all cases of a module."""
     with StandInThread(keep_requests=2000) as rehearsal:
         yield rehearsal
-
-
-@pytest.fixture(scope="module")
-def warm_server(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for all cases of a module, with little patience: starting one for each would take most of the time."""
-    yield from _impatient(warm_rehearsal, tmp_path_factory.mktemp("home"))
-
-
-def _impatient(rehearsal: StandInThread, home: Path, *options: str) -> Iterator[Server]:
-    patience = {"OPENAI_API_TIMEOUT": "1500", "OPENAI_MAX_RETRIES": "1"}
-    environ = environment(home, OPENAI_BASE_URL=rehearsal.base_url, **patience)
-    with closing(Server([*COMMAND, "--stdio", *options], environ)) as server:
-        yield server
-        assert server.finish() == 0
-        assert server.stderr == ""

@@ -7,21 +7,15 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp import __version__
-from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment, line, request
+from tests.e2e import client
+from tests.e2e.client import KEY, environment, line, request
 
 PING = line(request(1, "ping"))
 
 
 def run(home: Path, *options: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     """The command with a message waiting on its stdin, run to its end."""
-    return subprocess.run(
-        [*COMMAND, *options],
-        input=PING.decode(),
-        capture_output=True,
-        env=environment(home, **variables),
-        encoding="utf-8",
-        timeout=WAIT_SECONDS,
-    )
+    return client.run(environment(home, **variables), *options, input=PING.decode(), encoding="utf-8")
 
 
 @pytest.fixture
@@ -46,25 +40,6 @@ def test_a_file_that_cannot_be_used_stops_the_start(
     assert error_line.startswith(f"openai-responses-mcp: {yaml}:{place or ''}")
     assert problem in error_line
     assert KEY not in error_line
-
-
-def test_the_configuration_is_shown_and_nothing_is_served(tmp_path: Path, yaml: Path) -> None:
-    yaml.write_text("server: {debug: false}\nopenai: {api_key_env: MY_KEY}\n")
-    variables = {"MODEL_QUICK": "gpt-5-mini", "MAX_CITATIONS": "", "MY_KEY": "0123456789abcdef"}
-    done = run(tmp_path, "--show-config", "--config", str(yaml), "--model", "o3", **variables)
-    shown = json.loads(done.stderr)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert shown["version"] == __version__
-    assert shown["sources"] == {
-        "defaults": True,
-        "yaml": str(yaml),
-        "env": ["MODEL_QUICK"],
-        "cli": ["--config", "--model"],
-    }
-    assert shown["effective"]["openai"] == {"api_key_env": "MY_KEY", "base_url": "https://api.openai.com/v1"}
-    assert shown["effective"]["model_profiles"]["answer"]["model"] == "o3"
-    assert shown["effective"]["model_profiles"]["answer_quick"]["model"] == "gpt-5-mini"
-    assert "0123456789abcdef" not in done.stderr
 
 
 def test_the_configuration_is_shown_and_then_served(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import IO
 
 import pytest
 
-from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, answer_in, call, environment, line, request
+from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, answer_in, call, environment, line, request, run
 from tests.e2e.conftest import Start
 from tests.stand_in.server import StandInThread
 
@@ -133,14 +133,8 @@ def test_input_from_a_file_and_output_to_a_file_are_served(rehearsal: StandInThr
     asked, answered = tmp_path / "asked", tmp_path / "answered"
     asked.write_bytes(line(request(1, "ping")) + line(call(2, "HTTP 404 の意味は？")))
     with asked.open("rb") as stdin, answered.open("wb") as stdout:
-        done = subprocess.run(
-            [*COMMAND, "--stdio"],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            env=environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url),
-            timeout=WAIT_SECONDS,
-        )
+        environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
+        done = run(environ, "--stdio", stdin=stdin, stdout=stdout, stderr=subprocess.PIPE)
     ping, called = answered.read_bytes().splitlines()
     assert (done.returncode, done.stderr) == (0, b"")
     assert ping == b'{"jsonrpc":"2.0","id":1,"result":{}}'
@@ -148,13 +142,7 @@ def test_input_from_a_file_and_output_to_a_file_are_served(rehearsal: StandInThr
 
 
 def test_the_null_device_is_an_input_that_has_ended(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*COMMAND, "--stdio"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=environment(tmp_path),
-        timeout=WAIT_SECONDS,
-    )
+    done = run(environment(tmp_path), "--stdio")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

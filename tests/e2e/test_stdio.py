@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types.methods import validate_server_result
 
 from openai_responses_mcp import __version__
 from tests.e2e.client import WAIT_SECONDS, Server, call, environment, framed, line, request
@@ -14,11 +13,6 @@ from tests.e2e.conftest import Start
 
 HANDSHAKE, ENVELOPE = "2025-06-18", "2026-07-28"
 HELLO = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}
-META = {
-    "io.modelcontextprotocol/protocolVersion": ENVELOPE,
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
-}
 HEAVY = (
     *("openai", "pydantic", "structlog", "ruamel", "dependency_injector", "importlib.metadata", "httpx2", "backoff"),
     *("aiohttp", "datetime", "openai_responses_mcp.domain.models", "openai_responses_mcp.container"),
@@ -54,30 +48,6 @@ def test_a_rehearsal_answers_without_a_key_and_says_what_it_is(start: Start) -> 
     assert "rehearsal" in server.ask("What is HTTP 404?")["result"]["structuredContent"]["answer"]
     assert server.finish() == 0
     assert server.stderr == ""
-
-
-def test_both_eras_are_spoken_on_one_connection(server: Server) -> None:
-    discovered = server.result_of("server/discover", {"_meta": META})
-    initialized = server.result_of("initialize", HELLO)
-    old_list, new_list = server.result_of("tools/list"), server.result_of("tools/list", {"_meta": META})
-    arguments = {"name": "answer", "arguments": {"query": "What is HTTP 404?"}}
-    old_call, new_call = (server.result_of("tools/call", {**arguments, **meta}) for meta in ({}, {"_meta": META}))
-    assert discovered["supportedVersions"] == [ENVELOPE, HANDSHAKE]
-    for result in (discovered, new_list):
-        assert result["ttlMs"] > 0
-        assert result["cacheScope"] == "private"
-    for result in (discovered, new_list, new_call):
-        assert result["resultType"] == "complete"
-        assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "openai-responses-mcp"
-    for result in (initialized, old_list, old_call):
-        assert "resultType" not in result
-    assert old_list["tools"] == new_list["tools"]
-    assert old_call["structuredContent"]["answer"] == new_call["structuredContent"]["answer"]
-    validate_server_result("server/discover", ENVELOPE, discovered)
-    validate_server_result("initialize", HANDSHAKE, initialized)
-    for method, old, new in (("tools/list", old_list, new_list), ("tools/call", old_call, new_call)):
-        validate_server_result(method, HANDSHAKE, old)
-        validate_server_result(method, ENVELOPE, new)
 
 
 def test_the_first_replies_wait_for_no_heavy_import(tmp_path: Path) -> None:

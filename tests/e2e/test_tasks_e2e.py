@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.clients.task_types import validate_task_result
-from tests.e2e.client import Message, Server, answer_in, request
+from tests.e2e.client import Message, Server, answer_in
 from tests.e2e.conftest import Start
 from tests.stand_in.server import StandInThread
 
@@ -89,23 +89,3 @@ def test_a_client_that_gives_up_gets_its_answer_in_the_second_call(start: Start,
     assert len(sent(rehearsal, "POST")) == 1
     assert server.finish() == 0
     assert server.stderr == ""
-
-
-@pytest.mark.slow
-def test_a_research_of_another_process_can_be_fetched_and_failures_are_clear(start: Start) -> None:
-    first = start()
-    response_id = first.ask("Why? [rehearse: text=Because.]", "answer_detailed")["result"]["structuredContent"][
-        "response_id"
-    ]
-    first.process.kill()
-    second = start(config="server: {tools: [answer_result]}")
-    assert [tool["name"] for tool in second.result_of("tools/list")["tools"]] == ["answer_result"]
-    for number, (wanted, words) in enumerate(
-        [(response_id, "Because."), ("resp_unknown", "resp_unknown"), ("../models", "That is not the id of a response")]
-    ):
-        second.send(
-            request(f"f{number}", "tools/call", {"name": "answer_result", "arguments": {"response_id": wanted}})
-        )
-        reply = second.reply_to(f"f{number}")
-        text = answer_in(reply)["answer"] if "result" in reply else reply["error"]["data"]["message"]
-        assert words in text

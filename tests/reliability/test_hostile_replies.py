@@ -6,7 +6,6 @@ import json
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -107,16 +106,6 @@ async def test_strange_facts_of_an_error_in_a_stream_never_cost_the_client_its_r
         await gateway.close()
     assert (reply["id"], reply["error"]["code"]) == (1, -32001)
     assert reply["error"]["data"]["message"]
-
-
-async def test_a_reply_that_cannot_be_written_as_json_is_an_internal_error_and_not_silence() -> None:
-    async def call(*arguments: Any) -> dict[str, Any]:
-        return {"jsonrpc": "2.0", "id": 1, "result": {"_meta": float("nan")}}
-
-    wired = Wired()
-    wired.caller = wired.caller._replace(call=call)
-    reply = await wired.reply_to(tool_call(1))
-    assert (reply["id"], reply["error"]["code"]) == (1, -32603)
 
 
 @pytest.mark.parametrize("organization", ["é", "a\nb"])
