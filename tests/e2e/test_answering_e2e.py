@@ -82,3 +82,11 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: StandInTh
     assert "text" not in quick
     assert detailed["model"] == "gpt-4.1"
     assert not {"text", "reasoning"} & set(detailed)
+
+
+def test_the_configured_tools_are_listed_and_can_be_called(start: Start) -> None:
+    server = start(config="server: {tools: [iris, answer]}")
+    listed = server.result_of("tools/list")
+    result = server.result_of("tools/call", {"name": "iris", "arguments": {"input": "What is the latest release?"}})
+    assert [tool["name"] for tool in listed["tools"]] == ["iris", "answer"]
+    assert "[Response ID: resp_" in result["content"][0]["text"]

@@ -40,6 +40,7 @@ from tests.guard.conftest import ALLOW_ALL, Guard, policy_file
 from tests.tools.talking import say
 
 KILLS_PER_STORE = 25
+SEED = 20261118
 SHORTEST_LIMIT_SECONDS = 0.3
 GUARDED_CALLS = 20
 FULL_AFTER_BYTES = 60_000
@@ -292,11 +293,11 @@ def warm_up(folder: Path) -> float:
     return time.monotonic() - began
 
 
-def kill_all(kills: int, on: str, folder: Path, seed: int) -> bool:
+def kill_all(kills: int, on: str, folder: Path) -> bool:
     # On a busy machine victims live longer, so that they get as far.
     longest = max(SHORTEST_LIMIT_SECONDS, 2 * warm_up(folder / "warm"))
     victims = [fill_disk] if on == "full-disk" else [kill_agent, kill_guard]
-    chance, counts, found = random.Random(seed), Counter[str](), list[str]()
+    chance, counts, found = random.Random(SEED), Counter[str](), list[str]()
     began = time.monotonic()
     with stores(on) as new_store:
         scene = None
@@ -331,10 +332,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--on", choices=("disk", "full-disk", "postgres"), default="disk")
-    parser.add_argument("--seed", type=int, default=20261118)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kills-", dir=disk_folder(), ignore_cleanup_errors=True) as folder:
-        return 0 if kill_all(options.kills, options.on, Path(folder), options.seed) else 1
+        return 0 if kill_all(options.kills, options.on, Path(folder)) else 1
 
 
 if __name__ == "__main__":

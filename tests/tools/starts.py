@@ -1,6 +1,6 @@
 """Starts and ends, many times: the process exits within a second, says nothing, and leaves nothing behind.
 
-    python -m tests.tools.starts [--starts 1000] [--jobs 2]
+    python -m tests.tools.starts [--starts 1000]
 
 The ways to end take turns. Where a call is in flight it has reached the stand-in, which would answer a minute later.
 """
@@ -205,12 +205,10 @@ def children_of(session: int) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--starts", type=int, default=1000)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--limit", type=float, default=LONGEST_END_SECONDS, help="seconds an end may take")
     options = parser.parse_args()
     took: dict[str, list[float]] = defaultdict(list)
     problems: dict[str, str] = {}
-    with stand_in() as base_url, ThreadPoolExecutor(options.jobs) as pool:
+    with stand_in() as base_url, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
 
         def start(number: int) -> None:
             way = list(WAYS)[number % len(WAYS)]
@@ -227,7 +225,7 @@ def main() -> int:
     for way, seconds in took.items():
         slowest = max(seconds)
         say(f"{way}: {len(seconds)} times, {statistics.median(seconds) * 1000:.0f} ms, at most {slowest * 1000:.0f} ms")
-        if slowest > options.limit:
+        if slowest > LONGEST_END_SECONDS:
             problems[way] = f"took {slowest:.2f} s"
     for way, problem in problems.items():
         say(f"  FAILED: {way}: {problem}")

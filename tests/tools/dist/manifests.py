@@ -1,7 +1,6 @@
 """Everything that tells a registry or a client how to install the server, from one source.
 
-    python -m tests.tools.dist.manifests          write the files anew
-    python -m tests.tools.dist.manifests --check  say which would change, and change none
+    python -m tests.tools.dist.manifests
 
 `files` maps the path of each file to its text. What comes from where is in `facts`. Files stand under config/dist, but
 for the three catalogues that clients look for at the root of a repository.
@@ -249,17 +248,13 @@ def stale() -> list[str]:
     return [path for path, text in texts if not (ROOT / path).is_file() or (ROOT / path).read_text("utf-8") != text]
 
 
-def main() -> int:
+def main() -> None:
     changing = stale()
-    if "--check" in sys.argv[1:]:
-        sys.stdout.write("".join(f"{path} is stale: run make manifests\n" for path in changing))
-        return 1 if changing else 0
     for path in changing:
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(files()[path], "utf-8", newline="\n")
     sys.stdout.write("".join(f"wrote {path}\n" for path in changing) or "every manifest is as it should be\n")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
