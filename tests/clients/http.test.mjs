@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -15,8 +14,6 @@ import { StreamableHTTPClientTransport as FormerTransport } from "@modelcontextp
 
 import * as launching from "./launching.mjs";
 
-const ME = { name: "trial", version: "1.0.0" };
-const INSPECTOR = fileURLToPath(new URL("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", import.meta.url));
 
 /** A server over HTTP that ends with the trial; where it serves. */
 async function served(trial, folder) {
@@ -34,12 +31,12 @@ async function served(trial, folder) {
 }
 
 const current = (mode) => ({
-  make: () => new Client(ME, { versionNegotiation: { mode } }),
+  make: () => new Client(launching.ME, { versionNegotiation: { mode } }),
   Transport: StreamableHTTPClientTransport,
   call: (client, params, options) => client.callTool(params, options),
 });
 const former = {
-  make: () => new FormerClient(ME),
+  make: () => new FormerClient(launching.ME),
   Transport: FormerTransport,
   call: (client, params, options) => client.callTool(params, undefined, options),
 };
@@ -73,12 +70,9 @@ for (const era of ["legacy", "auto", "modern"]) {
   test(`Inspector over HTTP, ${era}: calls a tool`, { timeout: 60_000 }, async (trial) => {
     const url = await served(trial, launching.workplace(trial));
     const asked = ["--method", "tools/call", "--tool-name", "answer", "--tool-arg", "query=What does HTTP 404 mean?"];
-    const args = [INSPECTOR, "--cli", ...asked, "--protocol-era", era, "--format", "json", "--transport", "http", url];
-    const run = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
-    trial.after(() => run.kill());
-    const [said, complained, [code]] = await Promise.all([text(run.stdout), text(run.stderr), once(run, "close")]);
-    assert.equal(code, 0, complained);
-    assert.ok(JSON.parse(said).result.structuredContent.answer);
+    const args = [...asked, "--protocol-era", era, "--format", "json", "--transport", "http", url];
+    const { result } = await launching.resultOf(launching.inspect(trial, args, process.env));
+    assert.ok(result.structuredContent.answer);
   });
 }
 
@@ -86,7 +80,7 @@ test("mcp-remote: a client that only knows stdio calls a tool", { timeout: 60_00
   const folder = launching.workplace(trial);
   const url = await served(trial, folder);
   const remote = fileURLToPath(new URL("node_modules/mcp-remote/dist/proxy.js", import.meta.url));
-  const client = new FormerClient(ME);
+  const client = new FormerClient(launching.ME);
   const args = [remote, url, "--allow-http", "--transport", "http-only"];
   await client.connect(new StdioClientTransport({ command: process.execPath, args, env: { PATH: process.env.PATH, HOME: folder }, stderr: "ignore" }));
   trial.after(() => client.close());

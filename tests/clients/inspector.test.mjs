@@ -2,31 +2,17 @@
 // interrupted in the middle of one; and it asks for progress only when it is given a token.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import * as launching from "./launching.mjs";
 
-// Its package has no door but the command; this is what `npx @modelcontextprotocol/inspector` runs.
-const INSPECTOR = fileURLToPath(new URL("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", import.meta.url));
-
 function inspect(trial, era, options, server, variables = {}) {
   const handedOn = Object.entries(variables).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
-  const args = [INSPECTOR, "--cli", ...handedOn, ...options, "--protocol-era", era, "--format", "json", server.command, ...server.args];
-  const run = spawn(process.execPath, args, { env: server.env, stdio: ["ignore", "pipe", "pipe"] });
-  trial.after(() => run.kill());
-  return run;
-}
-
-async function resultOf(run) {
-  const [said, complained, [code]] = await Promise.all([text(run.stdout), text(run.stderr), once(run, "close")]);
-  assert.equal(code, 0, complained);
-  return { ...JSON.parse(said), complained };
+  const args = [...handedOn, ...options, "--protocol-era", era, "--format", "json", server.command, ...server.args];
+  return launching.inspect(trial, args, server.env);
 }
 
 function asking({ name, arguments: { query } }) {
@@ -37,7 +23,7 @@ for (const era of ["legacy", "auto", "modern"]) {
   test(`Inspector, ${era}: --strict finds nothing in the tools`, { timeout: 30_000 }, async (trial) => {
     const folder = launching.workplace(trial);
     const run = inspect(trial, era, ["--method", "tools/list", "--strict"], launching.direct(folder));
-    const { result, complained } = await resultOf(run);
+    const { result, complained } = await launching.resultOf(run);
     assert.deepEqual(result.tools.map((tool) => tool.name), launching.TOOLS);
     assert.equal(complained, "");
     await launching.assertNoneLingers(folder);
@@ -46,7 +32,7 @@ for (const era of ["legacy", "auto", "modern"]) {
   test(`Inspector, ${era}: calls a tool, with progress on the wire`, { timeout: 30_000 }, async (trial) => {
     const folder = launching.workplace(trial);
     const options = [...asking(launching.SHORT), "--tool-metadata", "progressToken=trial"];
-    const { result } = await resultOf(inspect(trial, era, options, launching.recorded(folder)));
+    const { result } = await launching.resultOf(inspect(trial, era, options, launching.recorded(folder)));
     assert.ok(result.structuredContent.answer);
     await launching.assertEndedWith(folder, 0);
     const sent = launching.recordings(folder).flatMap((records) => launching.messages(records, "server"));

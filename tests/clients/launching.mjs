@@ -1,10 +1,12 @@
 // How the trials start the server, what they wait for, and what they look for when it is over. Every wait is bounded.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const here = import.meta.dirname;
@@ -14,7 +16,11 @@ const plain = ["-m", "openai_responses_mcp", "--stdio", "--rehearse"];
 const guard = ["-m", "openai_responses_mcp", "agents", "guard", "--policy", path.join(here, "allow_all.yaml"), "--", python];
 const server = process.env.BEHIND_GUARD ? [...guard, ...plain] : plain;
 
+// The package has no door but the command; this is what `npx @modelcontextprotocol/inspector` runs.
+const INSPECTOR = path.join(here, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js");
+
 const LONGEST_EXIT_MS = 5_000;
+export const ME = { name: "trial", version: "1.0.0" };
 export const TOOLS = ["answer", "answer_detailed", "answer_quick"];
 export const SHORT = { name: "answer", arguments: { query: "What does HTTP 404 mean?" } };
 // Progress that arrives together with the result is not handed on by the TypeScript clients; this takes long enough.
@@ -105,6 +111,20 @@ function isZombie(pid) {
   } catch {
     return false;
   }
+}
+
+/** The Inspector on the command line, gone with the trial. */
+export function inspect(trial, args, env) {
+  const run = spawn(process.execPath, [INSPECTOR, "--cli", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  trial.after(() => run.kill());
+  return run;
+}
+
+/** What the Inspector prints as JSON, and on stderr, once it has ended well. */
+export async function resultOf(run) {
+  const [said, complained, [code]] = await Promise.all([text(run.stdout), text(run.stderr), once(run, "close")]);
+  assert.equal(code, 0, complained);
+  return { ...JSON.parse(said), complained };
 }
 
 /** What `look` gives, as soon as it is something. */

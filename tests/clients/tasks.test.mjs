@@ -2,11 +2,7 @@
 // TypeScript client. Every message about a task is held against the schemas that the extension publishes.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -15,8 +11,6 @@ import * as schemas from "@modelcontextprotocol/ext-tasks/core/v2";
 
 import * as launching from "./launching.mjs";
 
-const INSPECTOR = fileURLToPath(new URL("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", import.meta.url));
-const ME = { name: "trial", version: "1.0.0" };
 const ENVELOPE = "2026-07-28";
 const RESEARCH = { name: "answer_detailed", arguments: { query: "What does HTTP 404 mean? [rehearse: delay=2]" } };
 const ENDLESS = { query: "What does HTTP 404 mean? [rehearse: delay=60]" };
@@ -48,12 +42,9 @@ for (const era of ["auto", "modern"]) {
     const folder = launching.workplace(trial);
     const server = launching.recorded(folder);
     const asking = ["--method", "tools/call", "--tool-name", RESEARCH.name, "--tool-arg", `query=${RESEARCH.arguments.query}`];
-    const args = [INSPECTOR, "--cli", ...asking, "--protocol-era", era, "--format", "json", server.command, ...server.args];
-    const run = spawn(process.execPath, args, { env: server.env, stdio: ["ignore", "pipe", "pipe"] });
-    trial.after(() => run.kill());
-    const [said, complained, [code]] = await Promise.all([text(run.stdout), text(run.stderr), once(run, "close")]);
-    assert.equal(code, 0, complained);
-    assert.match(JSON.parse(said).result.structuredContent.answer, /rehearsal/);
+    const args = [...asking, "--protocol-era", era, "--format", "json", server.command, ...server.args];
+    const { result } = await launching.resultOf(launching.inspect(trial, args, server.env));
+    assert.match(result.structuredContent.answer, /rehearsal/);
     await launching.assertEndedWith(folder, 0);
     const methods = checkedMethods(folder);
     assert.deepEqual([methods[0], methods.at(-1)], ["tools/call", "tasks/get"]);
@@ -80,14 +71,14 @@ function dispatching(transport) {
 }
 
 async function sessionIn(folder, trial) {
-  const client = new Client(ME, { versionNegotiation: { mode: { pin: ENVELOPE } } });
+  const client = new Client(launching.ME, { versionNegotiation: { mode: { pin: ENVELOPE } } });
   const transport = new StdioClientTransport(launching.recorded(folder));
   await client.connect(transport);
   trial.after(() => client.close());
   const session = createTaskSessionFromClient(client, {
     endpointId: "trial",
     rawDispatch: dispatching(transport),
-    v2RequestFraming: { protocolVersion: ENVELOPE, clientInfo: ME, clientCapabilities: {} },
+    v2RequestFraming: { protocolVersion: ENVELOPE, clientInfo: launching.ME, clientCapabilities: {} },
   });
   return { client, session };
 }

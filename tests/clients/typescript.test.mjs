@@ -11,13 +11,12 @@ import { StdioClientTransport as FormerTransport } from "@modelcontextprotocol/s
 
 import * as launching from "./launching.mjs";
 
-const ME = { name: "trial", version: "1.0.0" };
 const HANDSHAKE = "2025-06-18";
 const ENVELOPE = "2026-07-28";
 
 function current(mode) {
   return {
-    make: () => new Client(ME, { versionNegotiation: { mode } }),
+    make: () => new Client(launching.ME, { versionNegotiation: { mode } }),
     Transport: StdioClientTransport,
     call: (client, params, options) => client.callTool(params, options),
     revision: (client) => client.getNegotiatedProtocolVersion(),
@@ -25,7 +24,7 @@ function current(mode) {
 }
 
 const former = {
-  make: () => new FormerClient(ME),
+  make: () => new FormerClient(launching.ME),
   Transport: FormerTransport,
   call: (client, params, options) => client.callTool(params, undefined, options),
   revision: () => HANDSHAKE, // It does not tell; connect() refuses a revision that it does not know.
