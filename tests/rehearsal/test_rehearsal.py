@@ -204,6 +204,7 @@ async def test_a_marker_that_makes_no_sense_is_refused_by_name(ask: Ask, marker:
     ("method", "path", "content", "header", "status"),
     [
         ("POST", "/responses", b"{", "Bearer made-up", 400),
+        ("POST", "/responses", b"[]", "Bearer made-up", 400),
         ("POST", "/responses", b"{}", "Bearer", 401),
         ("GET", "/responses", b"", "Bearer made-up", 405),
         ("POST", "/responses/resp_unknown/cancel", b"", "Bearer made-up", 404),
