@@ -1,7 +1,7 @@
 // The desk in a real browser, as a person uses it: the real command on a real store with requests that really wait.
 
 import assert from "node:assert/strict";
-import { createServer, request as send } from "node:http";
+import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 
 import { assertClean, aWindow, card, launch, opened, says, seated, textOf, TOKENS, within } from "./opening.mjs";
@@ -36,26 +36,6 @@ async function askedFor(page, worker, names) {
   return ids;
 }
 
-/** What a request without a browser is answered: no page can send these headers. */
-function answered(url, headers, body) {
-  return within(
-    new Promise((resolve, reject) => {
-      const asked = send(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
-        response.resume();
-        response.on("end", () => resolve(response.statusCode));
-      });
-      asked.on("error", reject);
-      asked.end(body);
-    }),
-    "an answer",
-  );
-}
-
-async function cookieOf(page) {
-  const [cookie] = await page.browserContext().cookies();
-  return cookie;
-}
-
 test("the link opens the desk once, and leaves no secret in the address", async (trial) => {
   const desk = await opened(trial);
   const first = await aWindow(trial);
@@ -65,7 +45,7 @@ test("the link opens the desk once, and leaves no secret in the address", async 
   await first.page.waitForSelector(".connection.live");
   assert.ok(!first.page.url().includes("secret"));
   first.noted.requests.shift();
-  const cookie = await cookieOf(first.page);
+  const [cookie] = await first.page.browserContext().cookies();
   assert.deepEqual([cookie.httpOnly, cookie.sameSite], [true, "Strict"]);
   assert.equal(new URL(first.page.url()).pathname, cookie.path);
   const second = await aWindow(trial);
@@ -75,28 +55,6 @@ test("the link opens the desk once, and leaves no secret in the address", async 
   await first.page.reload();
   await first.page.waitForSelector(".connection.live");
   await assertClean({ ...first, link: desk.link });
-});
-
-test("another name, another origin and a change without the page's token are refused", async (trial) => {
-  const { page, worker } = await seated(trial);
-  const { approval_id } = await worker("ask", {});
-  const cookie = await cookieOf(page);
-  const url = page.url();
-  const { host, origin } = new URL(url);
-  const token = await page.$eval("meta[name=page-token]", (meta) => meta.content);
-  const known = { Host: host, Cookie: `${cookie.name}=${cookie.value}` };
-  const change = { ...known, Origin: origin, "X-Page-Token": token, "Content-Type": "application/json" };
-  const body = JSON.stringify({ decisions: [{ approval_id, decision: "approve" }] });
-  assert.equal(await answered(`${url}waiting`, known), 200);
-  assert.equal(await answered(`${url}waiting`, { ...known, Cookie: `${cookie.name}=other; ${known.Cookie}` }), 200);
-  assert.equal(await answered(`${url}waiting`, { ...known, Host: "desk.example" }), 403);
-  assert.equal(await answered(`${url}waiting`, { ...known, Origin: "http://desk.example" }), 403);
-  assert.equal(await answered(`${url}waiting`, { Host: host }), 403);
-  assert.equal(await answered(`${url}decisions`, { ...change, Origin: "http://desk.example" }, body), 403);
-  assert.equal(await answered(`${url}decisions`, { ...change, "X-Page-Token": "" }, body), 403);
-  assert.equal((await worker("get", approval_id)).status, "pending");
-  assert.equal(await answered(`${url}decisions`, change, body), 200);
-  assert.equal((await worker("get", approval_id)).status, "approved");
 });
 
 test("a page elsewhere can neither read the desk, nor change it, nor frame it", async (trial) => {
@@ -189,18 +147,6 @@ test("a call behind the guard runs when it is approved, with nothing to carry ov
   await assertClean(desk);
 });
 
-test("a yes to a call of a killed guard counts for the next one, and the page says so", async (trial) => {
-  const desk = await seated(trial);
-  const { page, worker } = desk;
-  const { approval_id } = await worker("guard", { text: "milk" });
-  await page.waitForSelector(`${card(approval_id)} button.approve`);
-  await worker("killed", {});
-  await decide(page, approval_id);
-  await says(page, card(approval_id), "The guard that asked is gone. The yes counts for ten minutes, for the identical call.");
-  assert.equal((await worker("get", approval_id)).status, "kept");
-  await assertClean(desk);
-});
-
 test("a call runs with the arguments that a person put in the place of its own", async (trial) => {
   const { page, worker } = await seated(trial);
   const calls = [{ tool: "pay", arguments: { amount: 500, to: "Ann" } }];
@@ -221,10 +167,6 @@ test("a call runs with the arguments that a person put in the place of its own",
   await decided(page, approval_ids[0]);
   const token = await textOf(page, `${place} .token`);
   assert.deepEqual((await worker("resume", { run_id, token })).results, ["paid 5 to Ann"]);
-  await page.click("nav a[href='#log']");
-  await page.waitForSelector(".verification.intact");
-  await page.click(".call summary");
-  await says(page, ".call .records", "a human changed the arguments");
 });
 
 test("several are decided at once", async (trial) => {

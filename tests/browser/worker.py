@@ -6,7 +6,6 @@
 {"decide": {"approval_id": ID, "decision": "approve" | "deny"}}               somebody else, at a terminal
 {"guard": {"text": TEXT}}                                                     a call waits behind a real guard
 {"guarded": {}}                                                               what became of it
-{"killed": {}}                                                                that guard is killed, and its lease runs out
 {"get": ID}                                                                   an approval as it is stored
 {"spoil": SEQUENCE}                                                           changes a record behind the log's back
 """
@@ -16,13 +15,10 @@ import json
 import sqlite3
 import sys
 from contextlib import closing
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from openai_responses_mcp.gate.clock import LEASE_SECONDS, timestamp
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 from tests.guard.conftest import Guard, text_of
@@ -98,15 +94,6 @@ class Worker:
         """What became of it."""
         with closing(self._guard):
             return {"text": text_of(await asyncio.to_thread(self._guard.reply_to, "c"))}
-
-    async def killed(self) -> Any:
-        (lease,) = await self._stores.presence.renewed_since("", "guard")
-        self._guard.process.kill()
-        await asyncio.to_thread(self._guard.process.wait, 30)
-        self._guard.close()
-        void = timestamp(datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS + 1))
-        await self._stores.presence.renew(replace(lease, renewed_at=void))
-        return {}
 
     async def decide(self, approval_id: str, decision: Any) -> Any:
         await self._asker.controller.submit_decision(approval_id, decision)
