@@ -144,27 +144,18 @@ def test_before_the_first_guard_there_is_nothing_to_see_but_a_store_to_wait_at(
         assert command(words) == 2
         assert capsys.readouterr().err.startswith("openai-responses-mcp: there is no store yet: the first guarded call")
     assert list(tmp_path.iterdir()) == []
-    assert (
-        store_to_wait_at(None, {"XDG_STATE_HOME": str(tmp_path)})
-        == f"sqlite:///{tmp_path}/openai-responses-mcp/guard.db"
-    )
+    store = store_to_wait_at(None, {"XDG_STATE_HOME": str(tmp_path)})
+    assert store == f"sqlite:///{tmp_path}/openai-responses-mcp/guard.db"
     assert main(["approvals", "list"]) == 0
 
 
-@pytest.mark.parametrize("words", [["approvals", "list"], ["approvals", "allow", "a", "--always"], ["log", "--verify"]])
+@pytest.mark.parametrize("words", [["approvals", "list"], ["log", "--verify"]])
 def test_a_store_that_is_not_there_is_an_error_and_is_not_made(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*words, "--store", f"sqlite:///{tmp_path}/typo.db"]) == 2
     assert "There is no store at this address" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("arguments", [[], ["approvals"], ["approvals", "show"], ["nothing"]])
-def test_missing_words_are_exit_two(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        command(arguments)
-    assert caught.value.code == 2
 
 
 def test_a_loss_is_accepted_at_the_terminal(

@@ -46,30 +46,6 @@ def test_rules_that_never_apply_or_come_too_late_are_named(file: Path, capsys: S
     never = f"{file}:6: rule 4 can never apply: rule 3 always comes first"
     late = f"{file}:4: rule 2 may come too late: rule 1 (allow) stands before it and decides some of its calls"
     assert {never, late} <= set(capsys.readouterr().out.splitlines())
-    assert main(["policy", "check", str(file), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["rules"], found["problems"], found["never_apply"]) == (4, [], [never])
-    assert late in found["looser_first"]
-
-
-def test_with_a_store_a_rule_about_claims_that_comes_too_early_is_reported(
-    file: Path, sqlite_url: str, capsys: Said
-) -> None:
-    pins = open_stores(sqlite_url).pins
-    assert pins is not None
-    asyncio.run(pins.put("files/read", pin_of({"name": "read", "annotations": {"readOnlyHint": True}})))
-    asyncio.run(pins.put("files/write", pin_of({"name": "write"})))
-    private = "when: {p: '~/private/**'}, decide: deny}"
-    file.write_text(
-        f"version: 1\nrules:\n- {{tools: ['files/*'], claims: reads, decide: allow}}\n"
-        f"- {{tools: [files/read], {private}\n- {{tools: [files/write], {private}\n"
-    )
-    assert main(["policy", "check", str(file)]) == 0
-    capsys.readouterr()
-    assert main(["policy", "check", str(file), "--store", sqlite_url]) == 1
-    assert capsys.readouterr().out == (
-        f"{file}:4: rule 2 may come too late: rule 1 (allow) stands before it and decides some of its calls\n"
-    )
 
 
 def test_with_a_store_names_that_it_does_not_know_are_named(file: Path, sqlite_url: str, capsys: Said) -> None:

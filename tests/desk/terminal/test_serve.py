@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -55,6 +54,8 @@ def test_the_link_leads_to_the_desk_until_ctrl_c(store: str) -> None:
     with started("--store", store) as process:
         link = link_of(process)
         assert link.startswith("http://127.0.0.1:")
+        # Nobody is at the desk before the page is open.
+        assert asyncio.run(open_stores(store).presence.renewed_since("", "desk")) == []
         with urlopen(link, timeout=SLOW_SECONDS) as answer:
             assert (answer.status, "desk" in answer.read().decode()) == (200, True)
 
@@ -71,21 +72,6 @@ def test_a_terminal_shows_what_the_link_is(store: str) -> None:
     assert b"works once" in shown
 
 
-def test_a_store_that_cannot_be_used_is_exit_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("AGENTS_STORE", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
-    for arguments, problem in (
-        (["--store", f"sqlite:///{tmp_path}/none.db"], "There is no store at this address"),
-        (["--store", "mysql://x"], "AGENTS-E-RUNNER-CONFIG"),
-        ([], "cannot be made: Not a directory"),
-    ):
-        assert main(["approvals", "serve", *arguments]) == 2
-        assert problem in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_port_is_chosen_unless_it_is_taken(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -93,12 +79,6 @@ def test_a_port_is_chosen_unless_it_is_taken(store: str, capsys: pytest.CaptureF
     assert f"127.0.0.1:{port} cannot be used" in capsys.readouterr().err
     with started("--store", store, "--port", port) as process:
         assert link_of(process).startswith(f"http://127.0.0.1:{port}/?secret=")
-
-
-def test_somebody_is_at_the_desk_only_once_the_page_is_open(store: str) -> None:
-    with started("--store", store) as process:
-        link_of(process)
-        assert asyncio.run(open_stores(store).presence.renewed_since("", "desk")) == []
 
 
 @pytest.fixture
