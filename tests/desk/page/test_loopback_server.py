@@ -108,7 +108,7 @@ async def test_a_body_that_grows_too_large_is_refused(hasty: Served) -> None:
     assert answer.startswith(b"HTTP/1.1 413")
 
 
-@pytest.mark.parametrize("garbage", [b"\x00\xff\r\n\r\n", b"G" * 40_000, b"\r\n" * 20_000])
+@pytest.mark.parametrize("garbage", [b"\x00\xff\r\n\r\n", b"G" * 40_000])
 async def test_garbage_does_not_disturb_other_connections(hasty: Served, garbage: bytes) -> None:
     assert not (await hasty.answer(garbage)).startswith(b"HTTP/1.1 200")
     assert (await hasty.answer(hasty.head("GET", "Connection: close"))).startswith(b"HTTP/1.1 403")

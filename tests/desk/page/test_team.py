@@ -14,6 +14,7 @@ import pytest
 from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers
 from openai_responses_mcp.desk.opening import desk_on
 from openai_responses_mcp.desk.page.team import TeamSessions, team_application
+from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import Stores
 from tests.adapters.http.test_access import FakeIssuer
@@ -162,16 +163,9 @@ def test_the_command_serves_until_it_is_ended(store: str, tmp_path: Path) -> Non
     ],
 )
 def test_a_desk_that_would_not_know_who_decides_is_refused(
-    store: str, tmp_path: Path, settings: str, where: str, problem: str
+    store: str, tmp_path: Path, settings: str, where: str, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(settings)
-    found = subprocess.run(
-        [*COMMAND, "approvals", "serve", "--store", store, "--http", where, "--config", str(config)],
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=WAIT_SECONDS,
-        check=False,
-    )
-    assert (found.returncode, problem in found.stderr) == (2, True), found.stderr
+    assert main(["approvals", "serve", "--store", store, "--http", where, "--config", str(config)]) == 2
+    assert problem in capsys.readouterr().err
