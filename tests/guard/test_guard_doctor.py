@@ -64,12 +64,10 @@ def test_an_entry_that_is_well_says_what_was_checked(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("options", "more", "problem"),
     [
-        (["--policy", "{home}/missing.yaml"], {}, "missing.yaml"),
         (["--policy", "{home}/broken.yaml"], {}, "broken.yaml:2"),
         (["--policy", "policy.yaml"], {}, "is looked for where the client starts: write its whole path"),
         (["--polici", "x"], {}, "the guard does not start: unknown option --polici"),
         (["--store", "sqlite:///{home}/no/folder/x.db"], {}, "cannot be made: {home}/no/folder is not a folder"),
-        (["--store", "sqlite:///{home}/broken.yaml"], {}, "the store cannot be used: store names broken.yaml"),
         (["--store", "mysql://x"], {}, "the store cannot be used"),
         ([], {"env": {"AGENTS_STORE": "sqlite:///${HOME}/broken.yaml"}}, "store names broken.yaml"),
         ([], {"server": ("no-such-command",)}, "the command no-such-command cannot be found: install it"),
@@ -163,8 +161,4 @@ def test_the_doctor_speaks_japanese_where_the_terminal_does(
     assert main([], machine.environ, str(machine.home / "project")) == 1
     said = capsys.readouterr().out
     assert f"ok    Cursor の files ({machine.home}/.cursor/mcp.json): ポリシー {machine.policy} を読めます。" in said
-    assert "コマンド no-such が見つかりません。" in said
     assert "1 件の問題があります。まずこれから: Cursor の gone" in said
-    machine.cursor()
-    assert main([], machine.environ, str(machine.home / "project")) == 0
-    assert "ありません。openai-responses-mcp guard setup でガードできます" in capsys.readouterr().out

@@ -209,7 +209,6 @@ def test_clients_servers_and_a_policy_can_be_named(machine: Machine) -> None:
     ("line", "problem"),
     [
         ("kursor", "unknown client kursor: did you mean cursor? (claude-code, claude-desktop,"),
-        ("--polcy x", "unknown option --polcy: did you mean --policy?"),
         ("--server fils", "unknown server fils: did you mean files?"),
         ("--undo --server files", "unknown server files ("),
     ],
@@ -406,20 +405,6 @@ def test_an_entry_with_a_url_gets_the_guard_and_its_headers_stay_in_the_file(mac
     assert (machine.cursor.read_text(), machine.codex.read_text()) == (REMOTE, REMOTE_CODEX)
 
 
-def test_an_entry_with_a_url_is_put_back_unless_it_has_changed(machine: Machine) -> None:
-    machine.cursor.write_text(REMOTE)
-    machine.codex.write_text(REMOTE_CODEX)
-    machine.setup("--yes")
-    machine.cursor.write_text(machine.cursor.read_text().replace('"timeout": 30', '"timeout": 31'))
-    machine.codex.write_text(machine.codex.read_text() + "\n[other]\nx = 1\n")
-    said = machine.setup("--undo", "--yes")
-    assert "keyed in" in said
-    assert "it has changed since" in said
-    assert machine.servers()["keyed"]["timeout"] == 31
-    assert machine.servers()["short"] == {"url": "http://localhost:9/mcp", "headers": {}}
-    assert machine.codex.read_text() == REMOTE_CODEX + "\n[other]\nx = 1\n"
-
-
 def test_gemini_takes_a_bare_url_for_the_older_transport(machine: Machine) -> None:
     gemini = machine.home / ".gemini/settings.json"
     gemini.parent.mkdir()
@@ -435,7 +420,6 @@ def test_gemini_takes_a_bare_url_for_the_older_transport(machine: Machine) -> No
     ("text", "why"),
     [
         ('{"mcpServers": {"x": {"command": 5}}}', "it has no command"),
-        ('{"mcpServers": {"x": {"command": "x", "command": "x"}}}', "safely"),
         ('{"mcpServers": {"x": {"url": "https://a.example/mcp", "url": "https://a.example/mcp"}}}', "safely"),
         ('{"a": ' + "[" * 120 + "]" * 120 + ', "mcpServers": {"x": {"command": "x"}}}', "safely"),
     ],
@@ -454,7 +438,6 @@ def test_an_entry_in_an_unusual_form_is_left_alone(machine: Machine, text: str, 
         'mcp_servers = { x = { command = "x" } }\n',
         'a = """\n[mcp_servers . ]\n"""\n[mcp_servers]\nx = { url = "https://a.example/mcp" }\n',
         '[mcp_servers.x]\n"command" = "x"\n',
-        '[mcp_servers.x]\n"url" = "https://a.example/mcp"\n',
         'a = """\n[mcp_servers.x]\ncommand = "y"\n"""\n[mcp_servers.x]\ncommand = "x"\n',
         '[mcp_servers.x]\ncommand = "x"\n"args" = ["a"]\n',
     ],
@@ -495,18 +478,20 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("answer", "is_written"), [("y", True), ("", False)])
-def test_a_person_is_asked(machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str, is_written: bool) -> None:
+def test_a_person_who_is_asked_and_does_not_say_yes_changes_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal())
     asked: list[str] = []
 
     def ask(question: str) -> str:
         asked.append(question)
-        return answer
+        return ["y", ""][len(asked) % 2]
 
-    assert main(["codex"], machine.environ, ask, str(machine.home)) == 0
-    assert asked == ["Write 1 file? [y/N] "]
-    assert ("guard" in machine.codex.read_text()) is is_written
+    for is_written in (False, True):
+        assert main(["codex"], machine.environ, ask, str(machine.home)) == 0
+        assert ("guard" in machine.codex.read_text()) is is_written
+    assert asked == ["Write 1 file? [y/N] "] * 2
 
 
 def test_a_file_that_changes_meanwhile_or_cannot_be_written_is_left_alone(
@@ -544,14 +529,6 @@ def test_undo_without_backups_and_with_files_that_are_gone(machine: Machine) -> 
     assert f"{machine.codex}: it cannot be read" in said
     assert "guard" not in [word for name in ("files", "git", "bare") for word in machine.servers()[name]["args"]]
     assert machine.servers()["remote"] == {"url": "https://mcp.example/mcp"}
-
-
-def test_servers_guarded_in_two_steps_are_undone_in_one(machine: Machine) -> None:
-    machine.setup("cursor", "--server", "git", "--yes")
-    machine.setup("cursor", "--yes")
-    said = machine.setup("cursor", "--undo", "--yes")
-    assert "(4 in" in said
-    assert machine.servers()["git"] == {"command": "uvx", "args": ["mcp-server-git"]}
 
 
 def test_undo_leaves_a_file_alone_that_cannot_be_read_any_more(machine: Machine) -> None:
@@ -619,10 +596,6 @@ def test_in_the_users_own_folder_the_users_files_are_found(machine: Machine) -> 
 
 def test_setup_speaks_japanese_where_the_terminal_does(machine: Machine) -> None:
     machine.environ["LANG"] = "ja_JP.UTF-8"
-    assert "何も書き込みませんでした。書き込むには --yes" in machine.setup(code=2)
     said = machine.setup("--yes")
     assert f"変更なし: mine ({machine.cursor}): すでにガードされています" in said
     assert "ガードしました: files, git, bare, remote" in said
-    assert "変更するものはありません。" in machine.setup("--yes")
-    assert "手作業でガードまたは変更されています" in machine.setup("--policy", machine.policy("a.yaml"), "--yes")
-    assert "ガードを外しました: files" in machine.setup("--undo", "--yes")
