@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -48,26 +47,18 @@ async def pending_id(guard: Guard) -> str:
 # Passing and refusing
 
 
-async def test_an_allowed_call_runs_and_is_recorded(guarded: Guarded) -> None:
+async def test_an_allowed_call_runs_a_denied_one_says_why_and_both_are_recorded(guarded: Guarded) -> None:
     guard = guarded(policy=RULES)
     guard.initialize()
     assert json.loads(text_of(guard.called("echo"))) == {"got": {"text": "hi"}}
-    assert guard.called("fail", "d")["result"]["isError"] is True
+    denied = guard.called("write_note", "d")
+    assert denied["result"]["isError"] is True
+    assert text_of(denied) == "The guard did not run small/write_note: nothing is written here (policy rule 2)"
     assert guard.finish() == 0
-    events = [("decision", "allow"), ("started", "started"), ("outcome", "completed")]
-    assert await guard.events() == [*events, *events[:2], ("outcome", "failed")]
+    assert [call["name"] for call in guard.calls_seen()] == ["echo"]
+    events = [("decision", "allow"), ("started", "started"), ("outcome", "completed"), ("decision", "deny")]
+    assert await guard.events() == events
     assert (await guard.desk().audit.verify()).is_intact
-
-
-async def test_a_denied_call_says_why_and_never_reaches_the_server(guarded: Guarded) -> None:
-    guard = guarded(policy=RULES)
-    guard.initialize()
-    reply = guard.called("write_note")
-    assert reply["result"]["isError"] is True
-    assert text_of(reply) == "The guard did not run small/write_note: nothing is written here (policy rule 2)"
-    assert guard.finish() == 0
-    assert guard.calls_seen() == []
-    assert await guard.events() == [("decision", "deny")]
 
 
 async def test_lists_results_and_notices_follow_the_policy_file(guarded: Guarded, tmp_path: Path) -> None:
@@ -102,21 +93,6 @@ async def test_every_other_message_passes_byte_for_byte(guarded: Guarded) -> Non
     assert guard.seen_file.read_bytes() == odd + b"\n"
 
 
-async def test_the_server_does_not_get_the_guards_own_settings(guarded: Guarded) -> None:
-    guard = guarded(AGENTS_RESUME_TOKEN_TTL_SEC="60", PLAIN="kept")
-    names = guard.result_of("environment")["names"]
-    assert "PLAIN" in names
-    assert [name for name in names if name.startswith("AGENTS_")] == []
-
-
-def test_the_store_belongs_to_the_user_alone(guarded: Guarded) -> None:
-    guard = guarded(policy=RULES)
-    guard.called("echo")
-    file = Path(guard.store.removeprefix("sqlite:///"))
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-
-
 async def test_observing_lets_everything_pass_and_records_what_would_have_been(guarded: Guarded) -> None:
     guard = guarded("--observe", policy=RULES)
     assert guard.called("write_note")["result"]["isError"] is False
@@ -140,33 +116,6 @@ async def test_a_changed_policy_counts_from_the_next_call_on_and_a_broken_one_do
     assert guard.called("echo", "e")["result"]["isError"] is True
     assert guard.finish() == 0
     assert "the last good policy stays in force" in guard.stderr
-
-
-async def test_a_policy_that_cannot_be_used_ends_the_guard(guarded: Guarded) -> None:
-    guard = guarded(policy="version: 2\n")
-    assert "AGENTS-E-POLICY-INVALID" in guard.request("initialize")["error"]["message"]
-    assert guard.exit_code() == 2
-    assert "AGENTS-E-POLICY-INVALID" in guard.stderr
-    assert "policy.yaml:1" in guard.stderr
-
-
-async def test_no_spelling_of_a_path_walks_past_a_rule(guarded: Guarded) -> None:
-    rules = "[{tools: ['*'], when: {text: /srv/secret/**}, decide: deny}, {tools: ['*'], decide: allow}]"
-    guard = guarded(policy=f"version: 1\nrules: {rules}\n")
-    spellings = [
-        "secret/x.txt",
-        "~/../../srv/secret/x.txt",
-        "file:///srv/secret/x.txt",
-        "/proc/self/root/srv/secret/x.txt",
-        "/srv/other/../secret/x.txt",
-        " /srv/secret/x.txt",
-    ]
-    guard.initialize()
-    for path in spellings:
-        params = {"name": "echo", "arguments": {"text": path}}
-        guard.send({"jsonrpc": "2.0", "id": path, "method": "tools/call", "params": params})
-        assert guard.reply_to(path)["result"]["isError"] is True
-    assert guard.calls_seen() == []
 
 
 async def test_a_call_that_touches_the_policy_file_asks(guarded: Guarded) -> None:
@@ -240,11 +189,3 @@ async def test_at_the_desk_the_call_waits_with_progress_until_somebody_decides(g
     await guard.desk().approvals.submit_decision(approval_id, "approve", "go on")
     assert guard.reply_to("c")["result"]["isError"] is False
     assert guard.finish() == 0
-
-
-async def test_a_pending_approval_is_withdrawn_when_the_client_disconnects(guarded: Guarded) -> None:
-    guard = guarded()
-    guard.start_call("echo")
-    await pending_id(guard)
-    assert guard.finish() == 0
-    assert await guard.approvals() == ["withdrawn"]

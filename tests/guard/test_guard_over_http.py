@@ -128,13 +128,6 @@ async def test_a_server_that_exits_fails_its_calls_and_is_restarted(
     ended = await called(http, guard.url, tool_call("a", "die", "3"))
     assert "The guarded server has ended (exit code 3)" in ended["error"]["message"]
     assert "got" in text_in(await called(http, guard.url, tool_call("b", "echo")))
-    session = await opened(http, guard.url)
-    die, echo = (request(name, "tools/call", {"name": name, "arguments": {}}) for name in ("die", "echo"))
-    ended = (await http.post(guard.url, json=die, headers=session)).json()
-    assert "The guarded server has ended" in ended["error"]["message"]
-    again = (await http.post(guard.url, json=echo, headers=session)).json()
-    assert "got" in text_in(again)
-    await http.delete(guard.url, headers=session)
 
 
 async def test_closing_a_response_cancels_its_call(guard: GuardedOverHttp, http: httpx2.AsyncClient) -> None:
@@ -254,24 +247,6 @@ async def test_a_server_at_a_url_can_be_guarded_over_http(tmp_path: Path) -> Non
                 result = await mcp.call_tool("answer", {"query": "Why is the sky blue?"}, progress_callback=note)
                 assert not result.is_error
             assert messages[0] == "asking the model"
-
-
-async def test_sigterm_lets_a_call_finish_if_its_question_is_answered_in_time(
-    http: httpx2.AsyncClient, tmp_path: Path
-) -> None:
-    with closing(GuardedOverHttp(tmp_path)) as guard:
-        note = request(1, "tools/call", {"name": "write_note", "arguments": {"text": "at the end"}})
-        session = await asking_session(http, guard.url)
-        async with http.stream("POST", guard.url, json=note, headers=session) as stream:
-            lines = stream.aiter_lines()
-            question = await next_message(lines)
-            guard.process.send_signal(signal.SIGTERM)
-            await asyncio.sleep(READING_SECONDS)
-            answer = {"action": "accept", "content": {"decision": "allow_once"}}
-            reply = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
-            assert (await http.post(guard.url, json=reply, headers=session)).status_code == 202
-            assert "at the end" in text_in(await next_message(lines))
-        assert await asyncio.to_thread(guard.wait) == 0
 
 
 async def test_a_call_that_outlasts_the_drain_is_cancelled_and_the_exit_code_is_0(

@@ -98,13 +98,6 @@ def test_calls_in_both_eras_pass_the_gate_and_secrets_stay_out_of_the_store(serv
     assert SECRET.encode() not in kept
 
 
-def test_without_a_rule_a_call_is_asked_about_and_does_not_reach_the_server(served: Served, tmp_path: Path) -> None:
-    with closing(guard_before(served.url, tmp_path, "--ask", "client")) as guard:
-        reply = call(guard, 1, _meta=ENVELOPE)
-        assert reply["result"]["isError"]
-        assert "tools/call" not in served.remote.kinds()
-
-
 def test_a_server_that_wants_a_login_names_the_command_for_it(served: Served, tmp_path: Path) -> None:
     async def refuse(_: Asked) -> Response:
         return Response(status_code=401)

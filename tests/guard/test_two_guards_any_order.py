@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.gate.audit.records import ExecutionLog
@@ -58,7 +58,6 @@ class TwoGuards:
         self.answered: set[str] = set()
         self.pinned: str | None = None
         self.faults: list[str] = []
-        self.happened: set[str] = set()
         start = first.starts.start
 
         async def watched(before: Sequence[ExecutionLog], starts: Sequence[CallStart]) -> list[StartOutcome]:
@@ -101,7 +100,6 @@ class TwoGuards:
             known.yes_to.append(shown_in(message))
         else:
             known.is_refused = True
-            self.happened.add("refused")
         self.scenes[guard].answer(question, "allow_once" if is_yes else "deny")
 
     async def all_rest(self) -> None:
@@ -134,7 +132,6 @@ class TwoGuards:
         )
         if known.is_refused or not is_let_through:
             self.faults.append(f"{call_id} ran {now!r} after {self.pinned!r}: {known}")
-        self.happened.add(f"{'asked' if known.yes_to else 'unasked'}, {'as before' if is_unchanged else 'changed'}")
         self.pinned = now
 
     def check(self) -> None:
@@ -180,19 +177,7 @@ def test_no_order_of_events_runs_a_definition_that_was_not_let_through(
     asyncio.run(played(order, is_allowed=is_allowed))
 
 
-def test_calls_start_in_every_way_that_the_model_knows() -> None:
-    happened: set[str] = set()
-
-    @given(st.booleans(), ORDERS)
-    @settings(max_examples=60, derandomize=True, database=None)
-    def run(is_allowed: bool, order: list[tuple[Any, ...]]) -> None:
-        happened.update(asyncio.run(played(order, is_allowed=is_allowed)))
-
-    run()
-    assert happened == {"unasked, as before", "asked, as before", "asked, changed", "refused"}
-
-
-async def played(order: list[tuple[Any, ...]], *, is_allowed: bool) -> set[str]:
+async def played(order: list[tuple[Any, ...]], *, is_allowed: bool) -> None:
     both = TwoGuards(is_allowed=is_allowed)
     async with both.scenes[0], both.scenes[1]:
         for name, *facts in order:
@@ -200,4 +185,3 @@ async def played(order: list[tuple[Any, ...]], *, is_allowed: bool) -> set[str]:
             both.check()
         await both.all_rest()
         both.check()
-    return both.happened
