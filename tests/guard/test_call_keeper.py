@@ -11,7 +11,7 @@ from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_
 from openai_responses_mcp.gate.audit.verifying import contradictions
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.clock import LEASE_SECONDS, Presence, timestamp
-from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
+from openai_responses_mcp.gate.errors import LONGEST_ID
 from openai_responses_mcp.gate.policy.rules import Budget, OneOf, Policy, PolicyProfile, Rule, When
 from openai_responses_mcp.guard import definitions, questions
 from openai_responses_mcp.guard.questions import ContinuedCalls, Underway
@@ -223,21 +223,6 @@ async def test_observing_records_nothing_of_a_tool_that_the_server_does_not_list
 # Definitions
 
 
-async def test_an_allowed_tool_is_pinned_and_a_changed_definition_asks() -> None:
-    async with GuardScene(profile="fast") as scene:
-        scene.declare(elicitation=True)
-        await scene.call(1)
-        scene.server_lists = [entry("echo", description="does more")]
-        await scene.list_changed()
-        scene.start(2)
-        question = await scene.question()
-        assert '"description": "does echo" is now "does more"' in question["params"]["message"]
-        scene.answer(question, "allow_once")
-        await scene.reply(2)
-        # Approved as it is now: no question any more.
-        assert (await scene.call(3))["result"]["structuredContent"] == {"text": "hi"}
-
-
 async def test_a_server_that_changes_with_every_look_is_asked_about_once() -> None:
     class Changing(GuardScene):
         looks = 0
@@ -362,7 +347,7 @@ async def test_a_task_that_is_refused_is_an_error() -> None:
         assert "The guard did not run small/echo" in reply["error"]["message"]
 
 
-async def test_of_very_many_questions_the_oldest_cannot_be_answered_and_expires_like_the_others(
+async def test_of_very_many_questions_the_oldest_cannot_be_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(questions, "_MOST_REMEMBERED", 1)
@@ -372,10 +357,6 @@ async def test_of_very_many_questions_the_oldest_cannot_be_answered_and_expires_
         assert "too old" in refusal_in(late)
         reply = await scene.call(4, _meta=ENVELOPE, requestState=second, inputResponses=YES)
         assert reply["result"]["structuredContent"] == {"text": "hi"}
-    async with GuardScene(wait_seconds=0.01) as scene:
-        for call_id in (1, 2):
-            await scene.call(call_id, _meta=ENVELOPE)
-        await scene.until_pending(0)
 
 
 async def test_a_question_in_the_reply_expires() -> None:
@@ -423,7 +404,7 @@ async def test_a_state_that_is_not_ours_is_the_servers_and_asks_all_the_same(sce
 
 @pytest.mark.parametrize(
     ("name", "arguments", "is_forged"),
-    [("other", None, False), ("echo", {"text": "other"}, False), ("echo", {}, False), ("echo", None, True)],
+    [("other", None, False), ("echo", {"text": "other"}, False), ("echo", None, True)],
 )
 async def test_a_state_holds_for_the_same_tool_and_arguments_and_with_its_seal(
     scene: GuardScene, name: str, arguments: Any, is_forged: bool
@@ -434,31 +415,7 @@ async def test_a_state_holds_for_the_same_tool_and_arguments_and_with_its_seal(
     again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
     reason = "the question was answered before, is too old, or was about another call"
     assert refusal_in(again) == f"{name}: {reason}"
-    await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
     assert scene.calls_at_server() == []
-    assert await scene.events() == [
-        ("call_1", "decision", "needs_human"),
-        ("call_1", "approval_requested", "pending"),
-        ("call_2", "decision", "needs_human"),
-        ("call_2", "approval_requested", "pending"),
-    ]
-
-
-async def test_an_answered_question_is_not_asked_again_while_the_call_runs(scene: GuardScene) -> None:
-    scene.server_lists = [entry("hang"), entry("other")]
-    state = (await scene.call(1, "hang", _meta=ENVELOPE))["result"]["requestState"]
-    scene.start(2, "hang", _meta=ENVELOPE, requestState=state, inputResponses=YES)
-    await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
-    assert [call["name"] for call in scene.calls_at_server()] == ["hang"]
-    assert [message for message in scene.client.replies() if message.get("id") == 2] == []
-    assert await scene.events() == [
-        ("call_1", "decision", "needs_human"),
-        ("call_1", "approval_requested", "pending"),
-        ("call_1", "approval", "approved"),
-        ("call_1", "started", "started"),
-        ("call_2", "decision", "needs_human"),
-        ("call_2", "approval_requested", "pending"),
-    ]
 
 
 async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -> None:
@@ -516,19 +473,6 @@ async def test_a_yes_after_the_client_gave_up_is_kept_for_the_identical_call(sce
     assert list(contradictions(await scene.stores.logs.query())) == []
 
 
-async def test_a_yes_that_another_guard_uses_first_is_not_used_again(scene: GuardScene) -> None:
-    approval_id = await given_up(scene)
-    await scene.approvals.submit_decision(approval_id, "approve")
-
-    async def used_already(pause_id: str, token_hash: str | None, now: str) -> bool:
-        return False
-
-    scene.stores.approvals.consume = used_already  # type: ignore[method-assign]
-    scene.start(2)
-    assert await scene.asked() != approval_id
-    assert scene.calls_at_server() == []
-
-
 async def test_a_guard_that_the_desk_took_for_gone_runs_the_call_all_the_same(scene: GuardScene) -> None:
     """Its machine slept, or its clock is slow."""
     scene.start(1)
@@ -543,22 +487,6 @@ async def test_a_guard_that_the_desk_took_for_gone_runs_the_call_all_the_same(sc
     # The yes is used up.
     scene.start(2)
     assert await scene.asked() != approval_id
-
-
-@pytest.mark.parametrize("change", ["arguments", "definition", "time", "reason"])
-async def test_a_yes_that_is_kept_is_for_no_other_call(scene: GuardScene, change: str) -> None:
-    approval_id = await given_up(scene)
-    await scene.approvals.submit_decision(approval_id, "approve")
-    if change == "definition":
-        scene.server_lists = [entry("echo", description="does another thing")]
-        await scene.list_changed()
-    if change == "time":
-        scene.clock.move(600)
-    if change == "reason":
-        scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="ask"),))
-    scene.start(2, arguments={"text": "other"} if change == "arguments" else None)
-    assert await scene.asked() != approval_id
-    assert scene.calls_at_server() == []
 
 
 @pytest.mark.parametrize(
@@ -632,34 +560,6 @@ async def test_a_yes_that_a_killed_guard_did_not_use_is_for_the_identical_call_o
         assert list(contradictions(await scene.stores.logs.query())) == []
         scene.start(2)
         await scene.asked()
-
-
-async def test_a_withdrawn_call_is_neither_changed_nor_denied_any_more(scene: GuardScene) -> None:
-    approval_id = await given_up(scene)
-    with pytest.raises(AgentsError, match="its arguments cannot be changed"):
-        await scene.approvals.submit_decision(approval_id, "approve", arguments={"text": "x"})
-    with pytest.raises(AgentsError, match="decided already"):
-        await scene.approvals.submit_decision(approval_id, "deny")
-    await scene.approvals.submit_decision(approval_id, "approve")
-    with pytest.raises(AgentsError, match="decided already"):
-        await scene.approvals.submit_decision(approval_id, "approve")
-    with pytest.raises(AgentsError, match="decided already"):
-        await scene.approvals.keep(replace(await scene.approvals.get(approval_id), used_at=None), "")
-
-
-async def test_of_two_identical_calls_one_uses_the_yes_that_is_kept() -> None:
-    async with GuardScene() as scene, GuardScene(beside=scene) as other:
-        approval_id = await given_up(scene)
-        await scene.approvals.submit_decision(approval_id, "approve")
-        scene.start(2)
-        other.start(2)
-        await scene.asked()
-
-        async def ran() -> bool:
-            return bool(scene.calls_at_server() + other.calls_at_server())
-
-        await scene.until(ran)
-        assert len(scene.calls_at_server() + other.calls_at_server()) == 1
 
 
 async def test_a_call_that_is_cancelled_while_its_request_is_stored_leaves_none_behind(scene: GuardScene) -> None:
@@ -854,14 +754,6 @@ async def test_a_budget_that_cannot_be_read_refuses_the_call() -> None:
         scene.budgets.is_broken = True
         assert "broken on purpose" in refusal_in(await scene.call())
         assert scene.calls_at_server() == []
-
-
-async def test_calls_at_once_do_not_use_a_budget_twice() -> None:
-    async with GuardScene(Policy(budget=Budget(3, "session"), ask="desk"), profile="fast") as scene:
-        for call_id in range(10):
-            scene.start(call_id)
-        await scene.until_pending(7)
-        assert len(scene.calls_at_server()) == 3
 
 
 async def test_a_policy_that_becomes_looser_does_not_ask_again(scene: GuardScene) -> None:

@@ -23,9 +23,7 @@ def test_the_start_loads_nothing_that_the_first_messages_do_not_need() -> None:
 
 
 def test_everything_can_be_said() -> None:
-    line = (
-        "--name files --policy p.yaml --profile=fast --store sqlite:///x.db --wait 7.5 --observe -- npx server ~/notes"
-    )
+    line = "--name files --policy p.yaml --profile=fast --store sqlite:///x.db --wait 7.5 --ask desk --observe -- npx server ~/notes"
     assert parse(line.split(), {}) == GuardOptions(
         command=("npx", "server", "~/notes"),
         name="files",
@@ -33,6 +31,7 @@ def test_everything_can_be_said() -> None:
         profile="fast",
         store="sqlite:///x.db",
         wait_seconds=7.5,
+        ask="desk",
         observe=True,
     )
 
@@ -73,6 +72,7 @@ def test_a_url_takes_the_place_of_the_command() -> None:
         "--name -- server",
         "--observe=yes -- server",
         "--profile lax -- server",
+        "--ask phone -- server",
         "--wait 0 -- server",
         "--wait soon -- server",
         "--name a/b -- server",

@@ -398,10 +398,8 @@ async def test_a_later_call_with_such_a_label_is_refused() -> None:
     cases: list[tuple[str, bool]] = [
         ("‹MY_SECRET_KEY›", True),
         ("use ‹ghp_…, 40 characters› here", True),
-        ("‹password, 1 character›", True),
         ("‹password in DATABASE_URL›", True),
         ("‹Guten Tag›, said he", False),
-        ("‹", False),
     ]
     for text, is_refused in cases:
         async with GuardScene(HIDING) as scene:

@@ -20,11 +20,11 @@ PING = line({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
 NOTE = b'{"jsonrpc":"2.0","method":"notifications/x"}'
 
 # One that is no JSON, one that is no message, and one that is not framed: `test_messages` and `test_framing` have all.
-BAD = [
-    pytest.param(b"[" * 100_000, -32700, id="nesting"),
-    pytest.param(b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', -32600, id="key twice"),
-    pytest.param(b"Content-Length: -1\r\n\r\n", -32600, id="negative length"),
-]
+BAD = (
+    b"[" * 100_000,
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}',
+    b"Content-Length: -1\r\n\r\n",
+)
 
 
 def methods_seen(guard: Guard) -> list[Any]:
@@ -35,13 +35,13 @@ def methods_seen(guard: Guard) -> list[Any]:
 # From the client
 
 
-@pytest.mark.parametrize(("sent", "code"), BAD)
-def test_client_input_that_is_no_message_is_an_error(guarded: Guarded, sent: bytes, code: int) -> None:
+def test_client_input_that_is_no_message_is_an_error(guarded: Guarded) -> None:
     guard = guarded()
-    guard.send_bytes(sent + b"\n" + PING)
-    assert guard.receive()["error"]["code"] == code
-    assert guard.reply_to("ping")["result"] == {"method": "ping"}
-    assert methods_seen(guard) == ["ping"]
+    for place, (sent, code) in enumerate(zip(BAD, (-32700, -32600, -32600), strict=True)):
+        guard.send_bytes(sent + b"\n" + line({"jsonrpc": "2.0", "id": place, "method": "ping"}))
+        assert guard.receive()["error"]["code"] == code
+        assert guard.reply_to(place)["result"] == {"method": "ping"}
+    assert methods_seen(guard) == ["ping"] * 3
 
 
 def test_a_cancellation_that_races_the_reply_never_brings_two(guarded: Guarded) -> None:
@@ -60,16 +60,16 @@ def test_a_cancellation_that_races_the_reply_never_brings_two(guarded: Guarded) 
 # From the server
 
 
-@pytest.mark.parametrize(("written", "_"), BAD)
-def test_server_output_that_is_no_message_is_dropped_and_reported(guarded: Guarded, written: bytes, _: int) -> None:
+def test_server_output_that_is_no_message_is_dropped_and_reported(guarded: Guarded) -> None:
     guard = guarded(policy=ALLOW_ALL)
     guard.called("echo", "first")
-    guard.server_writes(written + b"\n\n" + NOTE + b"\n" + NOTE + b"\n")
+    for written in BAD:
+        guard.server_writes(written + b"\n\n" + NOTE + b"\n" + NOTE + b"\n", f"after {written[:9]!r}")
     assert guard.called("echo", "last")["result"]["isError"] is False
     assert guard.finish() == 0
-    assert [message.get("id") for message in guard.received if "id" in message] == ["first", "raw", "last"]
-    # Of two good messages behind the fault, one may be lost.
-    assert 1 <= len([message for message in guard.received if message.get("method") == "notifications/x"]) <= 2
+    assert len([message for message in guard.received if "id" in message]) == 5
+    # Of two good messages behind each fault, one may be lost.
+    assert len([message for message in guard.received if message.get("method") == "notifications/x"]) >= 3
     assert "the server sent something that is not a message" in guard.stderr
 
 

@@ -186,7 +186,7 @@ async def test_every_question_is_sent_with_the_moment_when_it_expires(
         await scene.to_client(lambda message: message.get("id") == 1)
 
 
-def test_the_variable_with_the_address_is_not_in_the_environment_of_the_server() -> None:
-    environ = {"PATH": "/bin", "SLACK_HOOK": ADDRESS, "slack_hook": "x", "AGENTS_STORE": "y"}
+def test_the_guards_own_settings_and_the_address_are_not_in_the_environment_of_the_server() -> None:
+    environ = {"PATH": "/bin", "SLACK_HOOK": ADDRESS, "slack_hook": "x", "AGENTS_STORE": "y", "agents_x": "1"}
     assert environment_for_server(environ, "SLACK_HOOK") == {"PATH": "/bin"}
     assert environment_for_server(environ) == {"PATH": "/bin", "SLACK_HOOK": ADDRESS, "slack_hook": "x"}

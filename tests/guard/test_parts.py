@@ -104,10 +104,10 @@ def envelope(capabilities: Any, revision: Any = "2026-07-28") -> dict[str, Any]:
         ("2025-06-18", {"elicitation": {}}, "elicitation"),
         ("2025-11-25", {"elicitation": {"form": {}, "url": {}}}, "elicitation"),
         ("2025-11-25", {"elicitation": {"url": {}}}, "desk"),
+        # Also in front of an older server.
         ("2024-11-05", {"elicitation": {}}, "elicitation"),
         ("2026-07-28", {"elicitation": {}}, "desk"),
         ("2025-06-18", {"elicitation": True}, "desk"),
-        ("2025-06-18", {}, "desk"),
         ("2025-06-18", None, "desk"),
         (None, {"elicitation": {}}, "elicitation"),
     ],

@@ -280,20 +280,6 @@ async def test_a_server_cancels_its_own_request(scene: Scene) -> None:
     assert scene.server.sent == []
 
 
-async def test_listed_tools_and_declared_capabilities_are_remembered(scene: Scene) -> None:
-    capabilities: dict[str, Any] = {"elicitation": {}}
-    await scene.from_client(
-        msg(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": capabilities}),
-        msg(id=2, method="tools/list"),
-    )
-    entry = {"name": "echo"}
-    await scene.from_server(msg(id=1, result={"protocolVersion": "2025-06-18"}), msg(id=2, result={"tools": [entry]}))
-    assert scene.relay.ways.way_for({}) == "elicitation"
-    assert scene.relay.listings.get("echo") == (entry, None)
-    await scene.from_server(msg(method="notifications/tools/list_changed"))
-    assert scene.relay.listings.get("echo") is None
-
-
 async def test_at_the_end_everything_open_is_answered_with_the_reason(scene: Scene) -> None:
     await scene.from_client(msg(id=1, method="ping"), call(2), call(3, "wait"))
     scene.client.end()

@@ -9,7 +9,6 @@ from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.guard.composition import rules_before_start
 from openai_responses_mcp.guard.servers import (
     GuardOptions,
-    environment_for_server,
     former_names,
     guarded_server,
     name_of,
@@ -75,11 +74,6 @@ def test_arguments_are_not_run_together_and_secrets_are_not_kept() -> None:
         guarded_server("x", ["a", "b c"], shown).fingerprint != guarded_server("x", ["a", "b", "c"], shown).fingerprint
     )
     assert guarded_server("x", ["a", "--key=secret"], shown).command == "a --key=‹secret›"
-
-
-def test_the_guards_own_settings_are_left_out() -> None:
-    given = {"AGENTS_STORE": "postgresql://user:pw@host/db", "agents_x": "1", "PATH": "/bin", "NOT_AGENTS_": "2"}
-    assert environment_for_server(given) == {"PATH": "/bin", "NOT_AGENTS_": "2"}
 
 
 def test_a_rule_that_names_the_launcher_still_applies_with_a_warning(

@@ -78,20 +78,6 @@ class _Pages(dict[str | None, Any]):
         return {"tools": next(self._looks, default["tools"])}
 
 
-async def test_a_change_that_another_guard_has_refused_does_not_run_here() -> None:
-    """The other guard has pinned A meanwhile. This one has never seen it."""
-    async with GuardScene(ALLOW) as scene:
-        scene.declare(elicitation=True)
-        scene.server_lists = [B]
-        scene.starts.pins[KEY] = pin_of(A)
-        scene.start(1)
-        question = await scene.question()
-        assert "has changed what it says about this tool since it was approved" in question["params"]["message"]
-        scene.answer(question, "deny")
-        await scene.reply(1)
-        assert pinned(scene) == hash_of(A)
-
-
 async def test_a_pin_that_is_set_between_decision_and_start_is_decided_on_again() -> None:
     async with GuardScene(ALLOW) as scene:
         scene.declare(elicitation=True)

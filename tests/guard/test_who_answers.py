@@ -1,13 +1,8 @@
 """Who answers a question: a person in the client or at the desk, or a program by itself."""
 
-from typing import Any
-
 import pytest
 
-from openai_responses_mcp.domain.jsonrpc import Request
 from openai_responses_mcp.gate.policy.rules import Policy
-from openai_responses_mcp.guard.command_line import UsageError, parse
-from openai_responses_mcp.guard.messages import ClientWays
 from tests.guard.keepers import ENVELOPE, GuardScene, refusal_in
 
 NO = {"guard-approval": {"action": "decline"}}
@@ -95,16 +90,3 @@ async def test_a_client_that_has_to_be_asked_and_cannot_be_is_refused() -> None:
         refusal = refusal_in(await scene.call())
         assert refusal == "echo: a person is to be asked in the client, and this client cannot ask"
         assert await scene.approvals.pending() == []
-
-
-def test_a_client_is_asked_also_in_front_of_an_older_server() -> None:
-    ways = ClientWays()
-    params: dict[str, Any] = {"capabilities": {"elicitation": {}}}
-    ways.note_initialize(Request(1, "initialize", params, {}, b""), {"protocolVersion": "2024-11-05"})
-    assert ways.way_for({}) == "elicitation"
-
-
-def test_where_a_person_is_asked_can_be_said() -> None:
-    assert parse(["--ask", "desk", "--", "x"], {}).ask == "desk"
-    with pytest.raises(UsageError, match="--ask is one of auto, client, desk"):
-        parse(["--ask", "phone", "--", "x"], {})
