@@ -37,10 +37,10 @@ def methods_seen(guard: Guard) -> list[Any]:
 
 def test_client_input_that_is_no_message_is_an_error(guarded: Guarded) -> None:
     guard = guarded()
-    for place, (sent, code) in enumerate(zip(BAD, (-32700, -32600, -32600), strict=True)):
-        guard.send_bytes(sent + b"\n" + line({"jsonrpc": "2.0", "id": place, "method": "ping"}))
+    for ping, sent, code in zip("abc", BAD, (-32700, -32600, -32600), strict=True):
+        guard.send_bytes(sent + b"\n" + line({"jsonrpc": "2.0", "id": ping, "method": "ping"}))
         assert guard.receive()["error"]["code"] == code
-        assert guard.reply_to(place)["result"] == {"method": "ping"}
+        assert guard.reply_to(ping)["result"] == {"method": "ping"}
     assert methods_seen(guard) == ["ping"] * 3
 
 
