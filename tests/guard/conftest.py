@@ -112,13 +112,6 @@ class Guard(Server):
         logs = await open_stores(self.store, must_exist=True).logs.query()
         return [(log.event, log.decision) for log in logs]
 
-    async def approvals(self) -> list[str]:
-        """The status of every request, in order."""
-        stores = open_stores(self.store, must_exist=True)
-        asked = [log for log in await stores.logs.query() if log.event == "approval_requested"]
-        records = [(await stores.approvals.list_newest_pause(log.run_id))[0] for log in asked]
-        return [record.request.status for record in records]
-
     def desk(self) -> DeskParts:
         return open_desk_parts(self.store)
 

@@ -415,7 +415,31 @@ async def test_a_state_holds_for_the_same_tool_and_arguments_and_with_its_seal(
     again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
     reason = "the question was answered before, is too old, or was about another call"
     assert refusal_in(again) == f"{name}: {reason}"
+    await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
     assert scene.calls_at_server() == []
+    assert await scene.events() == [
+        ("call_1", "decision", "needs_human"),
+        ("call_1", "approval_requested", "pending"),
+        ("call_2", "decision", "needs_human"),
+        ("call_2", "approval_requested", "pending"),
+    ]
+
+
+async def test_an_answered_question_is_not_asked_again_while_the_call_runs(scene: GuardScene) -> None:
+    scene.server_lists = [entry("hang"), entry("other")]
+    state = (await scene.call(1, "hang", _meta=ENVELOPE))["result"]["requestState"]
+    scene.start(2, "hang", _meta=ENVELOPE, requestState=state, inputResponses=YES)
+    await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
+    assert [call["name"] for call in scene.calls_at_server()] == ["hang"]
+    assert [message for message in scene.client.replies() if message.get("id") == 2] == []
+    assert await scene.events() == [
+        ("call_1", "decision", "needs_human"),
+        ("call_1", "approval_requested", "pending"),
+        ("call_1", "approval", "approved"),
+        ("call_1", "started", "started"),
+        ("call_2", "decision", "needs_human"),
+        ("call_2", "approval_requested", "pending"),
+    ]
 
 
 async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -> None:

@@ -136,8 +136,7 @@ def test_a_client_that_is_not_known_is_wrong_usage(machine: Machine, capsys: pyt
 def test_with_start_it_is_started_and_its_tools_are_listed(machine: Machine) -> None:
     machine.cursor(files=_as_module(machine.entry()))
     (line,) = machine.doctor("--start")
-    assert "; it starts and has 14 tools: echo, fail, write_note" in line
-    assert line.endswith(", …")
+    assert "; it starts and has 9 tools: echo, fail, write_note" in line
 
 
 def test_an_entry_that_does_not_start_says_its_last_words(machine: Machine) -> None:

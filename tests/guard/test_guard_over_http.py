@@ -144,19 +144,6 @@ async def test_closing_a_response_cancels_its_call(guard: GuardedOverHttp, http:
     )
 
 
-async def test_a_cancelled_call_of_a_session_ends_with_an_error(
-    guard: GuardedOverHttp, http: httpx2.AsyncClient
-) -> None:
-    session = await opened(http, guard.url)
-    hang = request(7, "tools/call", {"name": "hang", "arguments": {"text": "in a session"}})
-    waiting = asyncio.create_task(http.post(guard.url, json=hang, headers=session))
-    await guard.until_seen(lambda message: message.get("params", {}).get("arguments") == {"text": "in a session"})
-    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
-    assert (await http.post(guard.url, json=note, headers=session)).status_code == 202
-    assert (await waiting).json()["error"]["code"] == -32800
-    await http.delete(guard.url, headers=session)
-
-
 async def test_the_question_for_a_call_comes_on_the_stream_of_that_call(
     team: GuardedOverHttp, http: httpx2.AsyncClient
 ) -> None:

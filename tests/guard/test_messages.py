@@ -189,14 +189,9 @@ def _check(body: bytes) -> None:
         assert isinstance(found, Request)
 
 
-@given(st.binary(max_size=200))
+@given(st.binary(max_size=200) | st.lists(_PARTS, max_size=20).map(b"".join))
 def test_of_any_bytes_only_whole_messages_pass(body: bytes) -> None:
     _check(body)
-
-
-@given(st.lists(_PARTS, max_size=20))
-def test_the_same_for_bytes_that_are_nearly_json(parts: list[bytes]) -> None:
-    _check(b"".join(parts))
 
 
 @given(st.dictionaries(_KEYS, _JSON | st.sampled_from(["2.0", "tools/call", 1]), max_size=6))

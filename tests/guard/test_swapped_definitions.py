@@ -291,19 +291,6 @@ async def test_a_tool_that_is_gone_when_it_is_decided_on_again_does_not_run() ->
         assert scene.calls_at_server() == []
 
 
-async def test_a_policy_that_becomes_deny_before_the_call_is_decided_on_again_stops_it() -> None:
-    async with GuardScene(ALLOW) as scene:
-        scene.server_lists = [A]
-
-        async def pinned_and_denied() -> None:
-            scene.starts.pins[KEY] = pin_of(B)
-            scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="deny", reason="not any more"),))
-
-        before_the_start(scene, pinned_and_denied)
-        assert "not any more" in refusal_in(await scene.call(1))
-        assert scene.calls_at_server() == []
-
-
 async def test_a_second_look_that_shows_what_a_rule_denies_is_not_asked_about() -> None:
     policy = Policy(rules=(Rule(1, ("*",), claims="destroys", decide="deny", reason="it destroys"),))
     async with GuardScene(policy) as scene:
