@@ -497,6 +497,19 @@ async def test_a_yes_after_the_client_gave_up_is_kept_for_the_identical_call(sce
     assert list(contradictions(await scene.stores.logs.query())) == []
 
 
+async def test_a_yes_that_another_guard_uses_first_is_not_used_again(scene: GuardScene) -> None:
+    approval_id = await given_up(scene)
+    await scene.approvals.submit_decision(approval_id, "approve")
+
+    async def used_already(pause_id: str, token_hash: str | None, now: str) -> bool:
+        return False
+
+    scene.stores.approvals.consume = used_already  # type: ignore[method-assign]
+    scene.start(2)
+    assert await scene.asked() != approval_id
+    assert scene.calls_at_server() == []
+
+
 async def test_a_guard_that_the_desk_took_for_gone_runs_the_call_all_the_same(scene: GuardScene) -> None:
     """Its machine slept, or its clock is slow."""
     scene.start(1)

@@ -112,3 +112,8 @@ def test_wrong_usage_says_what_is_wrong_and_where_to_look(capsys: pytest.Capture
         " (see openai-responses-mcp guard --help)\n"
     )
     assert said.out == ""
+
+
+def test_help_is_shown_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"], {}) == 0
+    assert "-- COMMAND" in capsys.readouterr().out

@@ -22,6 +22,8 @@ from tests.agents.fakes import WAIT_SECONDS, within
         (["--policy", "broken.yaml"], "broken.yaml:2: profil"),
         (["--store", "sqlite:///folder"], "the store folder is a folder; name a file"),
         (["--store", "sqlite:///broken.yaml"], "the store broken.yaml is not a SQLite database"),
+        (["--store", "sqlite:///fifo"], "the store fifo is not a regular file"),
+        (["--store", "sqlite:///broken.yaml/x"], "the store broken.yaml/x cannot be read: Not a directory"),
         ([], "the store cannot be created: "),
     ],
 )
@@ -30,6 +32,7 @@ def test_an_unusable_option_is_reported_to_the_client_and_on_stderr(
 ) -> None:
     (tmp_path / "broken.yaml").write_text("version: 1\nprofil: fast\n")
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
     # Only without --store the user's own folder is needed, and that cannot be made here.
     environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "broken.yaml")} if not options else None
     started = tmp_path / "started"
