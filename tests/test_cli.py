@@ -24,29 +24,21 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 def test_a_command_line_is_parsed() -> None:
     cases: list[tuple[list[str], Options]] = [
-        ([], Options()),
         (["--stdio"], Options(stdio=True)),
         (["-h"], Options(help=True)),
-        (["-v"], Options(version=True)),
         (["--ask", "Why?", "--rehearse"], Options(ask="Why?", rehearse=True)),
-        (["--ask=--why--"], Options(ask="--why--")),
         (["--ask", "-1 + 1?"], Options(ask="-1 + 1?")),
-        (["Why?"], Options(ask="Why?")),
         (["-"], Options(ask="-")),
         (["--rehearse", "Why so?", "--quick"], Options(ask="Why so?", rehearse=True, quick=True)),
         (["--continue", "resp_1", "Why?"], Options(ask="Why?", continues="resp_1")),
         (["--continue", "Why?"], Options(ask="Why?", continues="")),
-        (["--continue=resp_1", "--ask=Why?"], Options(ask="Why?", continues="resp_1")),
         (
             ["--ask", "-", "--tool", "answer", "--domains=a,b", "--recency", "7", "--style", "bullets", "--json"],
             Options(ask="-", tool="answer", domains="a,b", recency="7", style="bullets", json=True),
         ),
         (["--rehearse"], Options(rehearse=True, ask=DEMO_QUESTION)),
-        (["--fetch", "resp_1"], Options(fetch="resp_1")),
         (["--config=a=b.yaml"], Options(config="a=b.yaml")),
-        (["--config="], Options(config="")),
         (["--model=o3", "--model", "o4"], Options(model="o4")),
-        (["--debug"], Options(debug="")),
         (["--debug", "a.log"], Options(debug="a.log")),
         (["--debug", "--stdio"], Options(debug="", stdio=True)),
     ]
@@ -55,18 +47,18 @@ def test_a_command_line_is_parsed() -> None:
 
 
 def test_abbreviations_and_unknown_options_are_refused() -> None:
-    for argument in ("--std", "--mod=o3", "--Stdio", "-s", "--"):
+    for argument in ("--std", "--Stdio", "--"):
         with pytest.raises(BadCommandLine, match="unknown option"):
             parse([argument])
 
 
-@pytest.mark.parametrize("line", [["--config"], ["--model", "--stdio"], ["--stdio", "--ask"], ["--http"]])
+@pytest.mark.parametrize("line", [["--config"], ["--model", "--stdio"]])
 def test_an_option_without_its_value_is_refused(line: list[str]) -> None:
     with pytest.raises(BadCommandLine, match="needs a value"):
         parse(line)
 
 
-@pytest.mark.parametrize("line", [[], ["--help"], ["-h", "--stdio"], ["--model", "o3"]])
+@pytest.mark.parametrize("line", [[], ["-h", "--stdio"], ["--model", "o3"]])
 def test_help_is_shown_when_asked_for_and_when_there_is_nothing_to_do(
     line: list[str], environ: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,16 +83,15 @@ def test_help_names_every_option_in_one_screen() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (["--rehears"], "unknown option --rehears: did you mean --rehearse? (see openai-responses-mcp --help)"),
         (["--stdio", "now"], "--stdio and --ask do not go together (see openai-responses-mcp --help)"),
-        (["stdio"], "unknown command stdio: did you mean --stdio? (see openai-responses-mcp --help)"),
         (["--quick", "guard"], "guard is a command: write it first (see openai-responses-mcp --help)"),
         (["--ask", "a", "--fetch", "b"], "--ask and --fetch do not go together (see openai-responses-mcp --help)"),
-        (["What", "now?"], 'put the question in quotes: openai-responses-mcp "What now?"'),
         (
             ["--quick", "--ask", "What", "is", "--domains", "a b", "this"],
             """put the question in quotes: openai-responses-mcp "What is this" --quick --domains 'a b'""",
         ),
+        (["--rehears"], "unknown option --rehears: did you mean --rehearse? (see openai-responses-mcp --help)"),
+        (["setup"], "unknown command setup: did you mean guard setup? (see openai-responses-mcp --help)"),
         (
             ["approvls"],
             'unknown command approvls: did you mean approvals? To ask a question: openai-responses-mcp --ask "approvls"',
@@ -111,7 +102,6 @@ def test_help_names_every_option_in_one_screen() -> None:
             ' openai-responses-mcp "approvls list"',
         ),
         (["--stdio=1"], "--stdio takes no value (see openai-responses-mcp --help)"),
-        (["setup"], "unknown command setup: did you mean guard setup? (see openai-responses-mcp --help)"),
         ([""], "--ask needs a question"),
         (["--json", "--stdio"], "--json goes with --ask (see openai-responses-mcp --help)"),
         (
@@ -120,17 +110,10 @@ def test_help_names_every_option_in_one_screen() -> None:
         ),
         (["a", "--continue"], "there is no earlier answer to continue; name one: --continue resp_..."),
         (["a", "--quick", "--detailed"], "choose one tool (found answer_detailed and answer_quick)"),
-        (["a", "--tool", "iris"], "--tool must be one of answer, answer_detailed, answer_quick (found iris)"),
         (["a", "--quick", "--domains", "b"], "answer_quick does not take --domains"),
-        (["a", "--recency", "soon"], "--recency must be a number, 0 or more"),
         (["a", "--style", "loud"], "--style must be one of summary, bullets, citations-only (found loud)"),
-        (["--completion", "tcsh"], "--completion must be one of bash, zsh, fish (found tcsh)"),
         (["--two\nlines"], "unknown option --two lines (see openai-responses-mcp --help)"),
         ([f"--api-key={KEY}"], "unknown option --api-key=*** (see openai-responses-mcp --help)"),
-        (
-            ["--rehearse", "--show-config"],
-            "--rehearse goes with --stdio, --http or --ask (see openai-responses-mcp --help)",
-        ),
         (["--stdio", "--model="], '--model must be text that is not blank (found "")'),
     ],
 )
@@ -171,7 +154,7 @@ def test_a_warning_comes_first_and_stands_out_on_a_terminal(
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "output"), [(["--version"], 0, f"{__version__}\n"), (["--nonsense"], 2, ""), ([], 0, HELP)]
+    ("options", "code", "output"), [(["--version"], 0, f"{__version__}\n"), (["--nonsense"], 2, "")]
 )
 def test_the_process_ends_with_the_code_of_its_command(
     tmp_path: Path, options: list[str], code: int, output: str

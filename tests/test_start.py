@@ -9,7 +9,6 @@ import pytest
 from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
 from openai_responses_mcp.config.loading import Configuration, Flags, load
 from openai_responses_mcp.start import basis_of
-from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import SLOW_SECONDS
 
 KEY = "sk-proj-ThisIsAMadeUpKey1234567890"
@@ -62,35 +61,6 @@ def test_logs_of_the_sdk_go_through_our_logger(tmp_path: Path) -> None:
     logging.getLogger("openai").warning("sent %s", KEY)
     basis.logger.close(SLOW_SECONDS)
     assert "sent ***" in file.read_text()
-
-
-REHEARSAL = """
-import asyncio, sys
-from openai_responses_mcp.config.loading import Flags, load
-from openai_responses_mcp.domain.models import ModelRequest
-from openai_responses_mcp.start import basis_of
-
-async def main():
-    basis = basis_of(load(Flags(), {"HOME": sys.argv[1]}), {})
-    rehearsed = await basis.rehearsed()
-    assert basis.configuration.settings.openai.base_url == "https://api.openai.com/v1"
-    container = rehearsed.load_container()
-    request = ModelRequest(model="gpt-5", instructions="", input_text="Why?")
-    reply = await container.gateway().respond(request)
-    await container.openai_gateway().close()
-    print(reply.text)
-
-asyncio.run(main())
-"""
-
-
-def test_a_rehearsal_asks_the_stand_in_and_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process of its own: the stand-in stays for as long as the process does."""
-    forget_proxies(monkeypatch)
-    command = [sys.executable, "-c", REHEARSAL, str(tmp_path)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=SLOW_SECONDS, check=False)
-    assert ended.stdout.startswith("This is a rehearsal answer")
-    assert ended.stderr == ""
 
 
 def test_loading_the_container_imports_no_web_framework_and_leaves_it_to_others(tmp_path: Path) -> None:

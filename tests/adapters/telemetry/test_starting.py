@@ -7,13 +7,11 @@ ADDRESS = "http://127.0.0.1:4318"
 
 def test_only_variables_about_exporters_turn_telemetry_on() -> None:
     cases: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
-        ({}, (), ()),
         ({"OTEL_SERVICE_NAME": "mine", "OTEL_EXPORTER_OTLP_HEADERS": "a=b"}, (), ()),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS}, ("otlp",), ("otlp",)),
         ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ADDRESS}, ("otlp",), ()),
-        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": ADDRESS}, (), ("otlp",)),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": " "}, (), ()),
-        ({"OTEL_TRACES_EXPORTER": "otlp"}, ("otlp",), ()),
+        ({"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": " "}, (), ()),
+        ({"OTEL_TRACES_EXPORTER": "console", "OTEL_SDK_DISABLED": "true"}, (), ()),
         ({"OTEL_METRICS_EXPORTER": "console"}, (), ("console",)),
     ]
     for environ, traces, metrics in cases:
