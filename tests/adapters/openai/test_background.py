@@ -19,7 +19,7 @@ from openai_responses_mcp.domain.errors import (
     ResponseLost,
     StillRunning,
 )
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
 from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, encode_event
 from tests.contracts.openai_gateways import InstantClock, forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS, FakeLogger
@@ -107,11 +107,10 @@ async def test_reading_goes_on_behind_the_last_event_that_came_whole(api: Api) -
     assert api.requested() == ["POST /responses", f"GET {path}3", f"GET {path}4"]
 
 
-@pytest.mark.parametrize("statuses", ["503", "429", "0", "500, 502, 0, 429"])
-async def test_an_api_in_trouble_is_asked_again_for_the_rest(api: Api, statuses: str) -> None:
-    assert (await api.ask(f"{ANSWER}; cuts=after 2; get_status={statuses}")).text == "It is so."
+async def test_an_api_in_trouble_is_asked_again_for_the_rest(api: Api) -> None:
+    assert (await api.ask(f"{ANSWER}; cuts=after 2; get_status=500, 0, 429")).text == "It is so."
     assert api.questions() == 1
-    assert len(api.requested()) == 2 + len(statuses.split(","))
+    assert len(api.requested()) == 2 + 3
 
 
 async def test_the_api_says_how_long_to_wait(api: Api) -> None:
@@ -136,13 +135,13 @@ async def test_a_stream_that_ends_early_is_looked_at_before_it_is_read_on(api: A
     assert api.requested() == ["POST /responses", path, f"{path}?stream=true&starting_after=3"]
 
 
-@pytest.mark.parametrize("fault", ["bad-json", "bad-utf8", "non-object", "error-event", "cut", "cut-in-event"])
+@pytest.mark.parametrize("fault", ["bad-json", "error-event"])
 async def test_a_spoiled_stream_costs_nothing_once_its_id_is_known(api: Api, fault: str) -> None:
     assert (await api.ask(f"{ANSWER}; stream={fault}")).text == "It is so."
     assert api.questions() == 1
 
 
-@pytest.mark.parametrize("fault", ["stream=empty", "cuts=in 0", "drop=before", "drop=reset"])
+@pytest.mark.parametrize("fault", ["stream=empty", "drop=reset"])
 async def test_a_cut_before_the_id_is_known_is_one_failure_that_says_so(api: Api, fault: str) -> None:
     with pytest.raises(GatewayBroken, match="before it said the id"):
         await api.ask(fault)
@@ -194,6 +193,7 @@ async def test_a_demand_to_wait_for_long_is_not_waited_for(api: Api) -> None:
     with pytest.raises(StillRunning, match="The API wants us to wait for 61 s") as caught:
         await api.ask("cuts=after 3; get_status=429; retry_after=61")
     assert caught.value.status == 429
+    assert "ask again" not in str(caught.value).lower()
     assert len(api.clock.sleeps) == 1  # After the cut.
     assert (await api.follow(api.started[0])).response_id == api.started[0]
 
@@ -227,19 +227,8 @@ async def test_endless_trouble_ends_with_the_time_and_is_named(api: Api) -> None
     with pytest.raises(StillRunning, match=r"within 1 s\. The API is in trouble \(HTTP 503\)") as caught:
         await api.ask(f"cuts=after 2; get_status={', '.join(['503'] * 5000)}")
     assert caught.value.status == 503
-    assert api.questions() == 1
-
-
-@pytest.mark.parametrize(
-    "keys",
-    ["get_status=429; retry_after=61", "get_status=" + "503, " * 5000 + "503", "get_status=" + "0, " * 5000 + "0"],
-)
-async def test_if_the_answer_can_be_fetched_no_advice_is_to_ask_again(api: Api, keys: str) -> None:
-    api.use(timeout_seconds=SHORT_SECONDS)
-    with pytest.raises(StillRunning) as caught:
-        await api.ask(f"cuts=after 2; {keys}")
     assert "ask again" not in str(caught.value).lower()
-    assert " ." not in str(caught.value)
+    assert api.questions() == 1
 
 
 async def test_an_api_that_does_not_know_the_parameter_is_asked_without_it_from_then_on(api: Api) -> None:
@@ -249,9 +238,8 @@ async def test_an_api_that_does_not_know_the_parameter_is_asked_without_it_from_
     assert api.started == []
 
 
-@pytest.mark.parametrize("said", [{"background": False}, {"background": None}, {}])
-async def test_an_api_that_ignores_the_parameter_is_read_as_any_other(said: dict[str, Any]) -> None:
-    created = {"id": "resp_1", "status": "in_progress", "output": [], **said}
+async def test_an_api_that_ignores_the_parameter_is_read_as_any_other() -> None:
+    created = {"id": "resp_1", "status": "in_progress", "background": False, "output": []}
     events = [{"type": "response.created", "sequence_number": 0, "response": created}]
     events += [{"type": "response.completed", "response": {**created, "status": "completed", "output": [MESSAGE]}}]
     async with answering(Reply(headers=STREAM_HEADERS, body=b"".join(map(encode_event, events)))) as api:
@@ -358,13 +346,6 @@ async def test_following_says_when_the_api_could_not_be_reached(api: Api) -> Non
     assert caught.value.reason.endswith("…")
     assert str(caught.value).endswith("--fetch resp_1")
     assert api.heard[0].endswith("s to go on (no connection)")
-
-
-async def test_a_look_at_a_finished_response_has_its_reply_and_its_domains(api: Api) -> None:
-    search = SearchTool(allowed_domains=("a.example", "b.example"))
-    reply = await api.gateway.respond(asking(ANSWER, search=search), on_started=api.started.append)
-    assert await api.gateway.look_up(api.started[0]) == reply
-    assert reply.allowed_domains == ("a.example", "b.example")
 
 
 async def test_a_look_is_one_request_and_raises_its_trouble(api: Api) -> None:

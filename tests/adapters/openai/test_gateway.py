@@ -9,8 +9,8 @@ import pytest
 
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.wire import request_body
-from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, GatewayTimeout, KeyUnusable
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
+from openai_responses_mcp.domain.errors import GatewayRefused, GatewayTimeout, KeyUnusable
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from tests.contracts.openai_gateways import forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS
 from tests.stand_in.http_server import HttpServer
@@ -82,28 +82,10 @@ async def test_an_answer_in_one_piece_and_a_streamed_one_give_the_same_reply(mak
     assert reply.response_id is not None
 
 
-async def test_the_listener_hears_of_thinking_searching_and_writing(make: Make) -> None:
-    heard: list[Progress] = []
-    await make().respond(asking("What is the latest news?"), heard.append)
-    messages = [progress.message for progress in heard]
-    assert list(dict.fromkeys(messages)) == [
-        "thinking",
-        "searching the web",
-        'searching for "What is the latest news?"',
-        "writing the answer",
-    ]
-
-
-@pytest.mark.parametrize("key", ["", "\t \r\n"])
-async def test_without_a_key_no_attempt_is_made(make: Make, server: StandIn, key: str) -> None:
+async def test_without_a_key_no_attempt_is_made(make: Make, server: StandIn) -> None:
     with pytest.raises(KeyUnusable, match=r"^Missing API key: set THE_KEY$"):
-        await respond(make(api_key=key))
+        await respond(make(api_key="\t \r\n"))
     assert server.received == 0
-
-
-async def test_blanks_around_a_key_are_stripped(make: Make, server: StandIn) -> None:
-    await respond(make(api_key=f"\t{KEY}\r\n"))
-    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Make, server: StandIn) -> None:
@@ -119,7 +101,7 @@ async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Ma
 
 @pytest.mark.parametrize(
     ("keys", "streams"),
-    [("delay=60", True), ("body=drip", False), ("stream=drip", True), ("stream=never", True)],
+    [("delay=60", True), ("body=drip", False), ("stream=drip", True)],
 )
 async def test_an_attempt_ends_with_its_time_however_busy_the_other_side_seems(
     make: Make, server: StandIn, keys: str, streams: bool
@@ -166,14 +148,6 @@ async def test_waiting_for_a_place_can_be_cancelled_and_gives_the_place_to_the_n
     first.cancel()
     assert (await asyncio.wait_for(third, SLOW_SECONDS)).text
     assert server.received == 2
-
-
-async def test_a_place_is_free_again_after_a_failure(make: Make) -> None:
-    gateway = make(max_concurrency=1)
-    for _ in range(3):
-        with pytest.raises(GatewayError):
-            await respond(gateway, "[rehearse: status=500]")
-    assert (await respond(gateway)).text
 
 
 async def test_connections_that_the_other_side_has_closed_meanwhile_cost_nothing(
@@ -230,7 +204,6 @@ async def test_preparing_goes_past_proxies(server: StandIn, base_url: str, monke
 @pytest.mark.parametrize(
     ("base_url", "variables"),
     [
-        ("http://[::1/v1", {}),
         ("http://api.invalid/v1", {"ALL_PROXY": "socks5://127.0.0.1:1"}),
         ("https://api.invalid/v1", {"SSL_CERT_FILE": "/nowhere/at/all.pem"}),
     ],

@@ -63,8 +63,6 @@ async def failure(base_url: str, question: str = "Hello", **options: Any) -> Gat
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("empty", "(not JSON at character 0)"),
-        ("html", "(not JSON at character 0)"),
         ("not-json", "(not JSON at character 1)"),
         ("bad-utf8", "(not UTF-8 at byte "),
     ],
@@ -114,26 +112,14 @@ async def test_a_reply_of_a_hundred_megabytes_is_never_held_in_memory(
 async def test_an_error_or_malformed_event_in_a_stream_is_a_gateway_error() -> None:
     cases: list[tuple[bytes, type[GatewayError], str | None]] = [
         (b'{"type":"error","message":"It broke","code":"oops"}', GatewayBroken, "oops"),
-        (b'{"type":"error","error":{"message":"It broke","code":"oops"}}', GatewayBroken, "oops"),
-        (b'{"error":{"message":"It broke"}}', GatewayBroken, None),
-        (b'{"type":"error"}', GatewayBroken, None),
-        (b'{"type":"response.completed"}', GatewayGarbled, None),
         (b'{"type":"response.completed","response":[]}', GatewayGarbled, None),
         (b'{"type":["odd"],"item":7}', GatewayBroken, None),
-        (b"7", GatewayGarbled, None),
-        (b"[" * 100_000, GatewayGarbled, None),
     ]
     for event, kind, code in cases:
         async with answering(b"data: " + event + b"\n\n") as base_url:
             error = await failure(base_url)
         assert type(error) is kind
         assert error.code == code
-
-
-@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"output":' + b"9" * 5000 + b"}", b"\xef\xbb\xbf{}"])
-async def test_unusable_json_is_a_garbled_reply(body: bytes) -> None:
-    async with answering(body) as base_url:
-        assert type(await failure(base_url)) is GatewayGarbled
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
@@ -152,7 +138,7 @@ async def test_an_unreadable_certificate_file_is_a_refusal_that_names_ssl_cert_f
 
 @pytest.mark.parametrize(
     "proxy",
-    ["socks5://127.0.0.1:1", "odd://127.0.0.1:1", "http://127.0.0.1:port", "http://127.0.0.1:99999", "http://["],
+    ["socks5://127.0.0.1:1", "http://127.0.0.1:port", "http://["],
 )
 async def test_an_unusable_proxy_is_a_refusal_that_names_the_proxy_variables(
     base_url: str, proxy: str, monkeypatch: pytest.MonkeyPatch
@@ -169,15 +155,6 @@ async def test_requests_go_through_the_proxy_from_the_environment(
     monkeypatch.setenv("HTTP_PROXY", base_url.removesuffix("/v1"))
     assert (await ask("http://api.invalid/v1")).text
     assert server.requests[0].target == "http://api.invalid/v1/responses"
-
-
-async def test_a_host_in_no_proxy_is_reached_directly(
-    server: StandIn, base_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    assert (await ask(base_url)).text
-    assert server.requests[0].target == "/v1/responses"
 
 
 async def test_an_unreachable_proxy_is_an_unreachable_gateway(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,10 @@ from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.domain.errors import (
     AnswerWithheld,
     GatewayBroken,
-    GatewayError,
-    GatewayGarbled,
     GatewayOverloaded,
     GatewayRefused,
     GatewayTimeout,
     GatewayUnreachable,
-    KeyUnusable,
-    PreviousResponseLost,
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener, StartListener
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger
@@ -69,14 +65,11 @@ async def waiting() -> AsyncIterator[tuple[Attempts, "asyncio.Future[ModelReply]
     responding.cancel()
 
 
-@pytest.mark.parametrize("error", [busy(), GatewayUnreachable("refused", retry_after_seconds=0.0)], ids=repr)
 @pytest.mark.parametrize("max_retries", [0, 10])
-async def test_there_are_no_more_retries_than_allowed_and_the_last_error_is_raised(
-    error: GatewayError, max_retries: int
-) -> None:
+async def test_there_are_no_more_retries_than_allowed_and_the_last_error_is_raised(max_retries: int) -> None:
     attempts = Attempts(max_retries=max_retries)
-    attempts.fake.enqueue(*[error] * 20)
-    with pytest.raises(type(error)) as caught:
+    attempts.fake.enqueue(*[busy()] * 20)
+    with pytest.raises(GatewayOverloaded) as caught:
         await attempts.respond()
     assert len(attempts.fake.calls) == max_retries + 1
     assert caught.value.retries == max_retries
@@ -87,11 +80,8 @@ async def test_there_are_no_more_retries_than_allowed_and_the_last_error_is_rais
     [
         GatewayTimeout("late", retry_after_seconds=0.0),
         GatewayBroken("cut"),
-        GatewayGarbled("odd"),
         GatewayRefused("no", status=401, retry_after_seconds=86400.0),
-        PreviousResponseLost("gone", status=400),
         AnswerWithheld("refused"),
-        KeyUnusable("no key"),
     ],
     ids=repr,
 )
@@ -166,18 +156,6 @@ async def test_a_cancel_ends_the_wait(waiting: tuple[Attempts, "asyncio.Future[M
     assert len(attempts.fake.calls) == 1
 
 
-async def test_a_cancel_during_an_attempt_reaches_the_gateway_and_is_no_failure() -> None:
-    attempts = Attempts()
-    attempts.fake.hold()
-    responding = asyncio.ensure_future(attempts.respond())
-    await attempts.fake.wait_for_calls(1)
-    responding.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await responding
-    assert attempts.fake.cancelled == [REQUEST]
-    assert attempts.logger.lines == []
-
-
 async def test_the_end_of_input_ends_the_wait_with_the_error_that_was_there(
     waiting: tuple[Attempts, "asyncio.Future[ModelReply]"],
 ) -> None:
@@ -217,48 +195,13 @@ async def test_the_listener_hears_the_gateway_and_of_every_wait() -> None:
 
 async def test_each_failed_attempt_is_a_line_in_the_log() -> None:
     attempts = Attempts()
-    attempts.fake.enqueue(
-        GatewayOverloaded(
-            "busy",
-            status=503,
-            code="overloaded",
-            kind="server_error",
-            name="InternalServerError",
-            body="{}",
-            retry_after_seconds=0.0,
-        ),
-        GatewayBroken("cut"),
-    )
+    busy = GatewayOverloaded("busy", status=503, code="a", kind="b", name="C", body="{}", retry_after_seconds=0.0)
+    attempts.fake.enqueue(busy, GatewayBroken("cut"))
     with pytest.raises(GatewayBroken):
         await attempts.respond()
-    assert attempts.logger.lines == [
-        (
-            "debug",
-            "error",
-            {
-                "attempt": 1,
-                "status": 503,
-                "code": "overloaded",
-                "type": "server_error",
-                "name": "InternalServerError",
-                "msg": "busy",
-                "body": "{}",
-            },
-        ),
-        (
-            "debug",
-            "error",
-            {
-                "attempt": 2,
-                "status": None,
-                "code": None,
-                "type": None,
-                "name": "GatewayBroken",
-                "msg": "cut",
-                "body": "",
-            },
-        ),
-    ]
+    first, second = attempts.logger.facts("error")
+    assert first == {"attempt": 1, "status": 503, "code": "a", "type": "b", "name": "C", "msg": "busy", "body": "{}"}
+    assert (second["attempt"], second["name"]) == (2, "GatewayBroken")
 
 
 class Interrupted(FakeGateway):

@@ -134,10 +134,8 @@ def test_the_text_is_that_of_the_final_answer() -> None:
         ([], ""),
         ([message(text("a")), message(text("b"))], "a\n\nb"),
         ([message(text("aside"), phase="commentary"), message(text("b"), phase="final_answer")], "b"),
-        ([message(text("aside"), phase="commentary")], ""),
         ([message(text("aside"), phase=["odd"]), message(text("b"))], "b"),
         ([{"type": "brand_new", "content": 7}, message({"type": "brand_new"}, text("a"))], "a"),
-        ([{"content": []}, {"type": ["odd"]}, message(text("a"))], "a"),
         ([message(text("half \ud83d of a pair"))], "half \ufffd of a pair"),
     ]
     for output, expected in cases:
@@ -171,7 +169,6 @@ def test_without_a_status_a_response_is_complete_whatever_its_details_say() -> N
     [
         ({"status": "failed", "error": {"code": "server_error", "message": "It broke."}}, "It broke.", "server_error"),
         ({"status": "failed", "error": {"code": 7, "message": None}}, "It gives no reason.", None),
-        ({"status": "failed", "error": "odd"}, "It gives no reason.", None),
         ({"status": "cancelled"}, "was cancelled at the API", None),
     ],
 )
@@ -189,7 +186,13 @@ def test_a_response_that_is_not_finished_is_garbled(status: object) -> None:
 
 
 def test_a_reply_with_an_unexpected_shape_is_garbled() -> None:
-    cases: list[object] = [None, "text", {}, {"output": None}, {"output": ["text"]}, {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]}, {"output": [message("text")]}, {"output": [message(text(7))]}, {"output": [message({"type": "output_text"})]},]  # fmt: skip
+    cases: list[object] = [
+        None,
+        {"output": ["text"]},
+        {"output": [{"type": "message"}]},
+        {"output": [message("text")]},
+        {"output": [message(text(7))]},
+    ]
     for body in cases:
         with pytest.raises(GatewayGarbled, match="unexpected shape"):
             read_reply(body)
@@ -197,11 +200,9 @@ def test_a_reply_with_an_unexpected_shape_is_garbled() -> None:
 
 def test_optional_fields_with_unexpected_types_are_ignored() -> None:
     cases: list[dict[str, Any]] = [
-        {"id": 7},
         {"model": ["m"]},
         {"id": "", "model": " "},
         {"usage": "odd"},
-        {"error": 7},
     ]
     for fields in cases:
         assert read_reply(response(message(text("a")), **fields)) == ModelReply(text="a")
@@ -258,14 +259,11 @@ def test_a_search_counts_even_when_its_sources_cannot_be_read(call: dict[str, An
 
 def test_the_date_comes_from_the_first_of_three_fields_that_is_valid() -> None:
     cases: list[tuple[dict[str, Any], str | None]] = [
-        ({"published_at": "2026-01-02"}, "2026-01-02"),
         ({"date": "2026-01-02T23:59:59Z"}, "2026-01-02"),
         ({"published_at": "2026-01-02", "date": "2025-01-01"}, "2026-01-02"),
         ({"published_at": "yesterday", "published_date": "2026-02-31", "date": "2026-01-02"}, "2026-01-02"),
         ({"date": "2026-W01-1"}, None),
-        ({"date": "2026-01-021"}, None),
         ({"date": 1767225600}, None),
-        ({}, None),
     ]
     for fields, date in cases:
         searched = read_reply(response(search({"type": "url", "url": "https://a.org", **fields}))).searched
@@ -291,25 +289,19 @@ def test_an_event_becomes_a_progress_message_for_people() -> None:
     cases: list[tuple[dict[str, Any], str | None]] = [
         ({"type": "response.created"}, "thinking"),
         ({"type": "response.web_search_call.searching"}, "searching the web"),
-        ({"type": "response.output_text.delta", "delta": ["odd"]}, "writing the answer"),
-        (added("reasoning"), "thinking"),
         (added("code_interpreter_call"), "running code"),
         (searched({"type": "search", "query": "the\nweather \ud800"}), 'searching for "the weather \ufffd"'),
         (searched({"type": "search", "query": "q" * 81}), f'searching for "{"q" * 80}…"'),
         (searched({"type": "open_page", "url": "https://a.org"}), "reading https://a.org"),
         (searched({"type": "search", "queries": ["rain", 3, "snow"]}), 'searching for "rain", "snow"'),
-        (searched({"type": "search", "query": "one", "queries": ["one", "two"]}), 'searching for "one"'),
         (searched({"type": "search", "queries": []}), "reading the results"),
         (
             searched({"type": "find_in_page", "pattern": "x", "url": "https://a.org"}),
             'looking for "x" on https://a.org',
         ),
-        (searched({"type": "find_in_page", "pattern": "x"}), 'looking for "x"'),
-        (searched("odd"), "reading the results"),
         (added(["odd"]), None),
         ({"type": "response.output_item.done", "item": {"type": "message"}}, None),
         ({"type": "response.queued"}, "waiting in the API's queue"),
-        ({"type": ["odd"]}, None),
     ]
     for event, shown in cases:
         assert progress_of(event) == (Progress(shown) if shown else None)
@@ -331,7 +323,6 @@ def test_the_allowed_domains_come_from_the_tools_of_the_response() -> None:
         ),
         ([{"type": "web_search", "filters": {"allowed_domains": "a.example"}}], ()),
         ([{"type": "web_search", "filters": None}, "odd"], ()),
-        ("odd", ()),
         (None, ()),
     ]
     for tools, domains in cases:
@@ -345,12 +336,8 @@ SEARCH = {"type": "web_search_call", "action": {"type": "search", "query": "rain
 def test_the_state_of_an_unfinished_response_comes_from_its_last_output() -> None:
     cases: list[tuple[Any, str]] = [
         ([], "working"),
-        (None, "working"),
         ("odd", "working"),
-        (["odd"], "working"),
         ([{"type": "unheard-of"}], "working"),
-        ([{"type": "reasoning"}], "thinking"),
-        ([{"type": "reasoning"}, {"type": "web_search_call"}], "searching the web"),
         ([{"type": "reasoning"}, SEARCH], 'searching for "rain in ***"'),
         ([SEARCH, {"type": "message", "content": []}], "writing the answer"),
     ]
