@@ -86,17 +86,6 @@ def test_stderr_lines_of_a_server_are_bounded_and_have_no_control_characters(
     assert followed(*chunks) == lines
 
 
-def test_lines_of_the_guard_are_whole_and_in_order() -> None:
-    reading, writing = os.pipe()
-    lines = StderrLines("guard", writing)
-    for number in range(100):
-        lines.tell(f"line {number}")
-    lines.close(WAIT_SECONDS)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as opened:
-        assert opened.read().splitlines() == [f"guard: line {number}" for number in range(100)]
-
-
 def test_the_last_nonblank_line_is_known_at_the_end() -> None:
     theirs, ours = os.pipe(), os.pipe()
     lines = StderrLines("guard", ours[1])

@@ -15,19 +15,13 @@ def test_markdown_is_rendered_without_losing_a_word() -> None:
     cases: list[tuple[str, list[str]]] = [
         ("**bold**, *slanted*, `code`, ~~gone~~", ["bold, slanted, code, gone"]),
         ("# 見出し\n本文", ["見出し", "", "本文"]),
-        ("一行目\n二行目", ["一行目", "二行目"]),
         ("\u3000段落\n\u3000次\u3000", ["\u3000段落", "\u3000次\u3000"]),
-        ("10\u00a0km, 1\u202f000\u00a0", ["10\u00a0km, 1\u202f000\u00a0"]),
         ("Use <b> and <!-- this -->", ["Use <b> and <!-- this -->"]),
-        ("<div>\nall of it\n</div>", ["<div>", "all of it", "</div>"]),
-        ("[1]: https://example.com", ["[1]: https://example.com"]),
         ("![a picture](https://e.com/p)", ["!a picture (https://e.com/p)"]),
-        ("snake_case_name 2 * 3 * 4", ["snake_case_name 2 * 3 * 4"]),
         ("- a\n- b\n  1. c", [" • a", " • b", "    1 c"]),
         ("```\n a\n\n  b\n```", ["  a", "", "   b"]),
         ("&amp; &#x202e;abc &#27;[2J", ["&amp; &#x202e;abc &#27;[2J"]),
         ("a\u202eb `\x1b[2J`", ["a\\u202eb \\x1b[2J"]),
-        (":smile: [red]text[/red]", [":smile: [red]text[/red]"]),
     ]
     for text, lines in cases:
         assert shown(text)[0] == lines
@@ -76,11 +70,8 @@ def test_an_empty_text_is_an_empty_line() -> None:
 def test_japanese_is_wrapped_between_letters_and_english_between_words() -> None:
     cases: list[tuple[str, list[str]]] = [
         ("項目: これは長い行なので折り返す。", ["項目: これは長い行な", "ので折り返す。"]),
-        ("これは英語の単語Englishです", ["これは英語の単語", "Englishです"]),
         ("句点は行の頭に来ない。次の文", ["句点は行の頭に来な", "い。次の文"]),
         ("括弧は行の末に残す「こと」", ["括弧は行の末に残す", "「こと」"]),
-        ("一二三四五六七八九「十」", ["一二三四五六七八九", "「十」"]),
-        ("小さい字もゃゅょっと続く", ["小さい字もゃゅょっと", "続く"]),
         ("**太字**の後も、折り返して続く", ["太字の後も、折り返し", "て続く"]),
     ]
     for text, lines in cases:

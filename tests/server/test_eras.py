@@ -29,8 +29,6 @@ def test_a_request_without_a_revision_belongs_to_the_handshake_era() -> None:
     cases: list[dict[str, Any]] = [
         {},
         {"_meta": None},
-        {"_meta": []},
-        {"_meta": {}},
         {"_meta": {"progressToken": 1, CAPABILITIES: {}}},
     ]
     for params in cases:
@@ -43,7 +41,7 @@ def test_a_request_with_a_known_revision_belongs_to_the_envelope_era(revision: s
     assert era_of(Request(1, "tools/list", {"_meta": meta})) is NEW_ERA
 
 
-@pytest.mark.parametrize("revision", ["2024-11-05", "2099-01-01", ""])
+@pytest.mark.parametrize("revision", ["2099-01-01", ""])
 def test_an_unknown_revision_is_answered_with_the_known_ones(revision: str) -> None:
     assert era_of(Request(1, "tools/list", {"_meta": {REVISION: revision}})) == EnvelopeFault(
         -32022, "Unsupported protocol version", {"supported": SUPPORTED, "requested": revision}
@@ -54,7 +52,6 @@ def test_an_unknown_revision_is_answered_with_the_known_ones(revision: str) -> N
     ("method", "meta"),
     [
         ("tools/list", {REVISION: 20260728, CAPABILITIES: {}}),
-        ("tools/list", {REVISION: "2026-07-28"}),
         ("tools/call", {REVISION: "2026-07-28", CAPABILITIES: []}),
         ("server/discover", {CAPABILITIES: {}}),
     ],
@@ -115,9 +112,7 @@ async def test_tools_are_listed_bare_in_one_era_and_stamped_in_the_other() -> No
     [
         (request(1, "nope"), -32601, "Unknown method"),
         (request(1, "ping", {"_meta": ENVELOPE}), -32601, "Unknown method"),
-        (request(1, "initialize", {"_meta": ENVELOPE}), -32601, "Unknown method"),
         (tool_call(1, tool="iris"), -32601, "Unknown tool"),
-        (request(1, "tools/call"), -32601, "Unknown tool"),
         (request(1, "tools/call", {"name": ["answer"]}), -32601, "Unknown tool"),
         (tool_call(1, tool="nope", meta=ENVELOPE), -32602, "Unknown tool"),
         (
@@ -140,14 +135,6 @@ async def test_an_unservable_request_gets_the_error_of_its_era(message: dict[str
     JSONRPCError.model_validate(reply)
 
 
-async def test_both_eras_take_turns_on_one_connection() -> None:
-    wired = Wired()
-    assert "resultType" in (await wired.reply_to(request(1, "server/discover", {"_meta": ENVELOPE})))["result"]
-    assert "protocolVersion" in (await wired.reply_to(request(2, "initialize", {})))["result"]
-    assert "resultType" in (await wired.reply_to(tool_call(3, meta=ENVELOPE)))["result"]
-    assert "resultType" not in (await wired.reply_to(tool_call(4)))["result"]
-
-
 TOOLS = ("answer",)
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 TASKS = "io.modelcontextprotocol/tasks"
@@ -167,9 +154,7 @@ def test_a_configured_time_holds_for_all_and_else_the_name_decides() -> None:
     cases: list[tuple[HandOver, Any, float | None]] = [
         ("auto", DESKTOP, 50),
         ("auto", OTHER, None),
-        ("auto", "claude-ai", None),
         ("auto", {"name": ["claude-ai"]}, None),
-        (None, DESKTOP, None),
         (7.5, OTHER, 7.5),
         (7.5, None, 7.5),
     ]
@@ -196,10 +181,8 @@ def test_the_name_is_remembered_until_another_is_given() -> None:
     [
         ({"extensions": {TASKS: {}, "other": {}}, "roots": {}}, True),
         ({"extensions": {TASKS: None}}, False),
-        ({"extensions": {"other": {}}}, False),
         ({"extensions": [TASKS]}, False),
         ({TASKS: {}}, False),
-        ({}, False),
     ],
 )
 def test_tasks_are_for_requests_that_declare_them(capabilities: Any, takes_tasks: bool) -> None:

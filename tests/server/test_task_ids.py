@@ -85,8 +85,3 @@ def test_there_is_no_id_for_what_cannot_fit() -> None:
 
 def test_an_id_longer_than_any_of_ours_is_not_even_decoded() -> None:
     assert refusal("task_" + "A" * LONGEST_ID) == FOREIGN
-
-
-def test_the_key_cannot_be_seen_in_the_id() -> None:
-    assert KEY not in made()
-    assert TaskIds("\udcff").read(TaskIds("\udcff").maybe_made(USUAL) or "") == USUAL

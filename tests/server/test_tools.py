@@ -181,13 +181,13 @@ NO_PREVIOUS = "previous_response_id must be the response id of an earlier answer
 def test_a_bad_argument_of_answer_is_named_with_what_it_takes() -> None:
     cases: list[tuple[str, str, list[Any]]] = [
         ("query", "query is required", [None]),
-        ("query", f"query {NOT_BLANK}", ["", " \n\t", "\u3000", 7, True, ["Q"], {}]),
-        ("recency_days", NO_DAYS, [-1, -0.5, "-1", "+1", "", " 7", "7\n", "1e3", ".5", "5.", "1_0", "0x1"]),
-        ("recency_days", NO_DAYS, ["٧", "７", "9" * 400, True, False, [], {}, float("inf")]),
-        ("max_results", NO_RESULTS, [0, 11, 0.99, 10.01, "0", "11", True, [5]]),
-        ("domains", NO_DOMAINS, ["a.example", {}, 1, [1], [""], ["a", None]]),
-        ("style", NO_STYLE, ["", "Bullets", "summary ", 1, ["summary"], {}]),
-        ("previous_response_id", NO_PREVIOUS, ["", " ", 1, [], True]),
+        ("query", f"query {NOT_BLANK}", ["", " \n\t", "\u3000", 7]),
+        ("recency_days", NO_DAYS, [-1, "-1", "", " 7", "7\n", "1e3", ".5", "1_0"]),
+        ("recency_days", NO_DAYS, ["７", "9" * 400, True, [], float("inf")]),
+        ("max_results", NO_RESULTS, [0.99, 10.01, "0", True]),
+        ("domains", NO_DOMAINS, ["a.example", [1], [""]]),
+        ("style", NO_STYLE, ["Bullets", "summary ", ["summary"]]),
+        ("previous_response_id", NO_PREVIOUS, [" ", 1]),
     ]
     for name, reason, values in cases:
         for value in values:
@@ -198,12 +198,9 @@ def test_a_bad_argument_of_answer_is_named_with_what_it_takes() -> None:
 
 def test_a_bad_argument_of_iris_is_named_with_what_it_takes() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"query": "Q", "Input": "Q"}, "input is required"),
         ({"input": " "}, f"input {NOT_BLANK}"),
         ({"input": "Q", "searchContextSize": "huge"}, "searchContextSize must be one of low, medium, high"),
-        ({"input": "Q", "reasoningEffort": "minimal"}, "reasoningEffort must be one of low, medium, high"),
         ({"input": "Q", "model": ""}, "model must be a model id"),
-        ({"input": "Q", "useCodeInterpreter": "true"}, "useCodeInterpreter must be true or false"),
         ({"input": "Q", "useCodeInterpreter": 1}, "useCodeInterpreter must be true or false"),
     ]
     for arguments, reason in cases:

@@ -192,7 +192,6 @@ LISTED = {
     [
         ([("mcp-param-region", "=?base64?5p2x5Lqs?=")], {"where": "東京"}, None),
         ([("mcp-param-count", "42")], {"deep": {"count": 42.0}}, None),
-        ([("mcp-param-other", "x")], {}, None),
         ([("mcp-param-region", "=?base64?5p2x5Lq?=")], {"where": "東京"}, "mcp-param-region"),
         ([("mcp-param-region", "b")], {"where": "a"}, "mcp-param-region"),
         ([("mcp-param-region", "a"), ("mcp-param-region", "a")], {"where": "a"}, "mcp-param-region"),

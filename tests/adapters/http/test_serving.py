@@ -1,7 +1,6 @@
 """The HTTP server around an application: slow clients, certificates, and addresses that cannot be used."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -77,11 +76,6 @@ def test_an_invalid_certificate_is_an_error_before_anything_is_served(tmp_path: 
     for path in (tmp_path / "none.pem", tmp_path / "missing.pem"):
         with pytest.raises(OSError):  # noqa: PT011 - ssl and the system have words of their own
             HttpServer(application, tls=Tls(str(path), str(path)))
-
-
-def test_replies_are_sent_at_once() -> None:
-    with listening_socket("127.0.0.1", 0) as listening:
-        assert listening.proto == socket.IPPROTO_TCP
 
 
 def test_an_address_that_cannot_be_used_is_reported() -> None:

@@ -47,15 +47,6 @@ def pipe() -> Iterator[tuple[int, int]]:
     os.close(writing)
 
 
-def test_lines_arrive_in_order(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    sink = sink_for(Descriptor(writing))
-    for number in range(100):
-        sink.put(b"%d\n" % number)
-    sink.close(5)
-    assert os.read(reading, 65536).split() == [b"%d" % number for number in range(100)]
-
-
 def test_closing_ends_the_thread_and_drops_later_lines(tmp_path: Path) -> None:
     before = threading.active_count()
     sink = sink_for(RotatingFile(str(tmp_path / "log")))

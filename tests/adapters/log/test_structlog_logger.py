@@ -91,17 +91,6 @@ def test_line_has_time_level_event_and_facts(stderr: Stderr) -> None:
     ]
 
 
-def test_warnings_and_errors_alone_are_written_when_not_debugging(stderr: Stderr, debug_file: Path) -> None:
-    logger = logger_for(stderr, is_debugging=False, debug_file=debug_file)
-    logger.debug("unheard")
-    logger.warning("a warning")
-    logger.debug("unheard")
-    logger.error("an error")
-    logger.close(5)
-    assert [line.split(" ", 1)[1] for line in stderr.lines()] == ["warning a warning", "error an error"]
-    assert not debug_file.exists()
-
-
 def test_facts_are_shown_in_the_given_order() -> None:
     cases: list[tuple[str, dict[str, object], str]] = [
         ("tools/call", {"name": "answer", "argsKeys": ["query", "domains"], "queryLen": 5}, "tools/call name=answer argsKeys=[query,domains] queryLen=5"),
@@ -112,8 +101,6 @@ def test_facts_are_shown_in_the_given_order() -> None:
         ),
         ("request summary", {"tools": "web_search(on)", "text.verbosity": "off"}, "request summary tools=web_search(on) text.verbosity=off"),
         ("error", {"attempt": 1, "code": None, "msg": "Timeout", "body": 'say "hi"'}, 'error attempt=1 msg="Timeout" body="say \\"hi\\""'),
-        ("send", {"json": '{"a": "b\\n"}'}, 'send json={"a": "b\\n"}'),
-        ("cancelled", {"requestId": 3, "reason": "no longer needed"}, 'cancelled requestId=3 reason="no longer needed"'),
         ("a", {"empty": "", "path": "C:\\x"}, 'a empty="" path="C:\\\\x"'),
         ("a", {"nested": [None, True, ("b", {"c d": 1.5})]}, 'a nested=[null,true,[b,{"c d":1.5}]]'),
         ("a", {"level": "x", "time": "y", "facts": "z", "method_name": "w"}, "a level=x time=y facts=z method_name=w"),
@@ -137,13 +124,9 @@ def test_secrets_are_masked_wherever_they_are() -> None:
     cases: list[tuple[str, dict[str, object]]] = [
         (f"key {KEY}", {}),
         ("a", {"fact": KEY}),
-        ("a", {"facts": [KEY, {KEY: KEY}]}),
-        ("a", {"json": f'{{"Authorization": "Bearer {KEY}"}}'}),
         ("a", {KEY: 1}),
         ("a", {"fact": "before\nsk-another-key-nobody-told-us"}),
-        ("before\nsk-another-key-nobody-told-us", {}),
         ("a", {"api_key": "s3cr3t-by-its-name"}),
-        ("a", {"fact": PASSWORD}),
         (PASSWORD, {"items": [PASSWORD]}),
     ]
     for event, facts in cases:
@@ -177,17 +160,6 @@ def test_unread_stderr_blocks_neither_ten_thousand_lines_nor_closing(stderr: Std
     *lines, last = stderr.lines()
     assert lines[0].startswith("2026-11-16T10:00:00.123+09:00 debug recv id=0 ")
     assert last == f"2026-11-16T10:00:00.123+09:00 warning log lines lost count={10_000 - len(lines)}"
-
-
-def test_closed_stderr_leaves_the_file_and_the_caller_alone(debug_file: Path) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    logger = StructlogLogger(now=now, mask=str, is_debugging=True, debug_file=str(debug_file), stderr=writing)
-    for number in range(100):
-        logger.debug("recv", id=number)
-    logger.close(5)
-    os.close(writing)
-    assert len(debug_file.read_text().splitlines()) == 100
 
 
 def test_file_that_cannot_be_opened_brings_one_warning(stderr: Stderr, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Logging in at a remote server, the stored login, and its renewal by another process."""
 
 import asyncio
-import json
 import stat
 import time
 from dataclasses import replace
@@ -125,7 +124,7 @@ async def test_a_login_survives_a_failing_authorization_server(tmp_path: Path) -
         await stored(authorization, file).headers()
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"tokens": 1}', json.dumps({"tokens": [], "expires_at": "x"})])
+@pytest.mark.parametrize("content", ["", "[]", '{"tokens": 1}'])
 async def test_an_unreadable_file_counts_as_no_login(tmp_path: Path, content: str) -> None:
     file = LoginFile(str(tmp_path), "http://127.0.0.1:1/mcp")
     login = Credentials(remote_address("http://127.0.0.1:1/mcp"), file, oauth.renew)

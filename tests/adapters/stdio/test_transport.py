@@ -87,16 +87,6 @@ async def test_a_peer_that_stopped_reading_can_still_be_read_to_its_end(connect:
     assert await receive(transport) is None
 
 
-async def test_a_client_that_disconnects_in_the_middle_of_a_message_is_noticed(connect: Connect) -> None:
-    client = connect()
-    transport = client.transport()
-    transport.send(b"x" * MEGABYTE)
-    await client.read_bytes(1)
-    client.close()
-    with pytest.raises(TransportClosed):
-        await asyncio.wait_for(transport.flush(), WAIT_SECONDS)
-
-
 @both_kinds_of_wire
 async def test_sixty_replies_of_a_megabyte_wait_for_a_client_that_does_not_read(connect: Connect, pair: Pair) -> None:
     client = connect(pair)
