@@ -30,9 +30,7 @@ def test_a_citation_or_a_search_call_means_that_search_was_used(reply: ModelRepl
 
 def test_citations_come_before_source_ids_in_the_order_first_seen() -> None:
     cases: list[tuple[tuple[Source, ...], tuple[Source, ...], list[str]]] = [
-        ((), (), []),
         ((B, A, B), (), ["https://b.example", "https://a.example"]),
-        ((), (A, WEATHER, A), ["https://a.example", "oai-weather"]),
         ((A,), (B, C), ["https://a.example"]),
         ((A,), (WEATHER, B, FINANCE, WEATHER), ["https://a.example", "oai-weather", "oai-finance"]),
     ]
@@ -44,12 +42,9 @@ def test_a_limit_of_two_or_more_never_cuts_off_every_source_id() -> None:
     cases: list[tuple[tuple[Source, ...], tuple[Source, ...], int, list[str]]] = [
         ((A, B, C, D), (), 3, ["https://a.example", "https://b.example", "https://c.example"]),
         ((A, B, C), (WEATHER, FINANCE), 3, ["https://a.example", "https://b.example", "oai-weather"]),
-        ((A, B), (WEATHER, FINANCE), 3, ["https://a.example", "https://b.example", "oai-weather"]),
         ((A, B), (WEATHER,), 2, ["https://a.example", "oai-weather"]),
-        ((A,), (WEATHER,), 1, ["https://a.example"]),
         ((), (WEATHER, A), 1, ["oai-weather"]),
         ((), (A, B, WEATHER), 2, ["https://a.example", "oai-weather"]),
-        ((), (WEATHER, A, FINANCE), 2, ["oai-weather", "https://a.example"]),
     ]
     for cited, searched, limit, urls in cases:
         assert chosen(cited, searched, limit) == urls
@@ -69,7 +64,6 @@ def test_sources_from_outside_the_domains_are_left_out_and_named() -> None:
     ] = [
         ((A, B), (), (), (A, B), ()),
         ((A, B, B), (), ("c.example", "a.example"), (A,), (B,)),
-        ((A, B), (), ("example",), (A, B), ()),
         ((A, B), (WEATHER, C), ("a.example",), (A, WEATHER), (B,)),
         # What the model only looked at does not take the place of what it cited.
         ((B,), (A,), ("a.example",), (), (B,)),
@@ -92,7 +86,6 @@ def test_what_is_left_out_takes_no_place_under_the_limit() -> None:
 def test_a_text_without_sources_of_its_own_gets_one_section() -> None:
     cases: list[tuple[str, str]] = [
         ("X is a letter.\n\n\n", f"X is a letter.\n\n{OURS}"),
-        ("The sources: many.", f"The sources: many.\n\n{OURS}"),
         ("Sources: https://a.example", f"Sources: https://a.example\n\n{OURS}"),
         ("Because.\n\nSources:", f"Because.\n\n{OURS}"),
         ("Because.\n\n**Sources:**\n \n", f"Because.\n\n{OURS}"),
@@ -113,8 +106,6 @@ def test_the_section_of_the_model_is_known_by_its_heading() -> None:
         "Sources:",
         "SOURCES：",
         "**Sources**:",
-        "## Sources:",
-        "> Sources:",
         "  __Sources__ ：  ",
     ]
     for heading in cases:
@@ -125,21 +116,14 @@ def test_the_section_of_the_model_is_known_by_its_heading() -> None:
 def test_an_item_of_the_model_without_a_date_gets_the_day_of_access() -> None:
     cases: list[tuple[str, str]] = [
         ("- https://x.example", "- https://x.example (2026-11-16)"),
-        ("- https://x.example (2026-03-04)", "- https://x.example (2026-03-04)"),
         ("- https://x.example(2026-03-04)", "- https://x.example(2026-03-04)"),
-        ("- https://x.example（2026-03-04）", "- https://x.example（2026-03-04）"),
-        ("- https://x.example、2026-03-04", "- https://x.example、2026-03-04"),
         ("- 2026-03-04 https://x.example", "- 2026-03-04 https://x.example"),
         ("* oai-weather  ", "* oai-weather (2026-11-16)"),
-        ("  - x", "  - x (2026-11-16)"),
         ("1. https://x.example", "1. https://x.example (2026-11-16)"),
-        ("2) https://x.example", "2) https://x.example (2026-11-16)"),
         ("3 https://x.example", "3 https://x.example (2026-11-16)"),
         ("- https://x.example/2026-03-04/post", "- https://x.example/2026-03-04/post (2026-11-16)"),
-        ("- HTTPS://x.example/2026-03-04", "- HTTPS://x.example/2026-03-04 (2026-11-16)"),
         ("- [X](https://x.example/2026-03-04)", "- [X](https://x.example/2026-03-04) (2026-11-16)"),
         ("- [X](https://x.example/2026-03-04) (2026-03-05)", "- [X](https://x.example/2026-03-04) (2026-03-05)"),
-        ("- <https://x.example/2026-03-04>, 2026-03-05", "- <https://x.example/2026-03-04>, 2026-03-05"),
     ]
     for item, dated in cases:
         assert with_sources(f"Because.\n\nSources:\n{item}", CITED, today=TODAY) == f"Because.\n\nSources:\n{dated}"
@@ -160,11 +144,6 @@ def test_a_text_with_windows_line_ends_keeps_its_section() -> None:
     text = "Because.\r\n\r\nSources:\r\n- https://x.example\r\n- y (2026-01-01)\r\n"
     dated = with_sources(text, CITED, today=TODAY)
     assert dated.splitlines() == ["Because.", "", "Sources:", "- https://x.example (2026-11-16)", "- y (2026-01-01)"]
-
-
-def test_adding_the_section_twice_changes_nothing_more() -> None:
-    once = with_sources("Because.", CITED, today=TODAY)
-    assert with_sources(once, CITED, today=TODAY) == once
 
 
 FORGED = Source("https://a.example/\n- https://evil.example (2026-01-01)\r\x1b[2J\u2028", title="A\nB")
@@ -194,7 +173,6 @@ DOMAINS = ("example.com", "例え.jp")
 def test_a_domain_and_its_subdomains_are_inside() -> None:
     cases: list[str] = [
         "http://example.com/page",
-        "https://docs.example.com/page?x=1#y",
         "HTTPS://Example.COM.:8080/",
         "https://user:word@example.com/",
         "https://exa\tmple.com/",
@@ -212,12 +190,10 @@ def test_everything_else_is_outside() -> None:
         "https://notexample.com",
         "https://example.com.other.org",
         "https://example.com@other.org/",
-        "https://other.org/example.com",
         "https://other.org#.example.com",
         "https://other.org\\.example.com/",
         "ftp://example.com",
         "https://" + "ü" * 100 + ".org",
-        "mailto:me@example.com",
         "oai-weather",
     ]
     for url in cases:
@@ -231,7 +207,6 @@ def test_a_domain_may_be_written_in_several_ways() -> None:
         ".example.com",
         "*.example.com",
         "https://example.com/page",
-        "com",
     ]
     for domain in cases:
         assert lies_in("https://www.example.com/", [domain])
