@@ -6,7 +6,7 @@ import pytest
 from openai_responses_mcp.domain.models import Progress, ProgressListener
 from openai_responses_mcp.server.calling import progress_token_of, reporting
 from tests.fakes import WAIT_SECONDS, FakeClock
-from tests.server.wired import Wired, cancel, tool_call
+from tests.server.wired import Wired, tool_call
 
 
 class Sent:
@@ -137,20 +137,6 @@ async def test_no_progress_follows_the_reply() -> None:
     await wired.clock.advance(60)
     sent = wired.transport.replies()
     assert [message.get("id") for message in sent] == [None, None, 1]
-
-
-async def test_no_progress_follows_a_cancellation() -> None:
-    wired = Wired()
-    wired.gateway.hold()
-    wired.gateway.progress = [Progress("thinking")]
-    wired.handle(tool_call(1, meta={"progressToken": "t"}))
-    await wired.gateway.wait_for_calls(1)
-    await wired.clock.wait_for_sleepers()
-    wired.handle(cancel(1))
-    before = len(wired.transport.sent)
-    await wired.clock.advance(60)
-    await wired.drained()
-    assert len(wired.transport.sent) == before
 
 
 async def test_without_a_token_there_is_no_progress_and_no_listener() -> None:
