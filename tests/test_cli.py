@@ -114,6 +114,10 @@ def test_help_names_every_option_in_one_screen() -> None:
         (["a", "--style", "loud"], "--style must be one of summary, bullets, citations-only (found loud)"),
         (["--two\nlines"], "unknown option --two lines (see openai-responses-mcp --help)"),
         ([f"--api-key={KEY}"], "unknown option --api-key=*** (see openai-responses-mcp --help)"),
+        (
+            ["--rehearse", "--show-config"],
+            "--rehearse goes with --stdio, --http or --ask (see openai-responses-mcp --help)",
+        ),
         (["--stdio", "--model="], '--model must be text that is not blank (found "")'),
     ],
 )

@@ -65,6 +65,7 @@ def test_a_missing_key_has_the_line_of_its_nearest_parent() -> None:
 def test_a_problem_has_a_line_and_a_message() -> None:
     cases: list[tuple[str, int, str]] = [
         ("a: 1\nb: [", 2, "not valid YAML: expected the node content"),
+        ("a: 1\nb: \x01", 2, "a character that YAML does not allow"),
         ("%YAML 1.7\n---\na: 1", 1, "not valid YAML: version"),
         ('a: 1\nb: "\\U00110000"', 2, "not valid YAML: chr()"),
         ('a: "\\ud800"', 1, "half a character"),

@@ -107,6 +107,7 @@ def test_east_asian_letters_take_two_columns() -> None:
 
 def test_a_text_is_cut_to_the_room_it_has() -> None:
     cases: list[tuple[str, int, str]] = [
+        ("abc", 3, "abc"),
         ("abcd", 3, "ab…"),
         ("東京都", 5, "東京…"),
         ("東京都", 4, "東…"),

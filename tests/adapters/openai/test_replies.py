@@ -53,6 +53,7 @@ def test_a_body_that_is_neither_json_nor_events_cannot_be_read() -> None:
     cases: list[bytes] = [
         b"",
         b"<!DOCTYPE html>",
+        b"error: no",
         b"{cut",
         b"[" * 100_000,
     ]

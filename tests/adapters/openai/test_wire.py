@@ -299,6 +299,7 @@ def test_an_event_becomes_a_progress_message_for_people() -> None:
             searched({"type": "find_in_page", "pattern": "x", "url": "https://a.org"}),
             'looking for "x" on https://a.org',
         ),
+        (searched({"type": "find_in_page", "pattern": "x"}), 'looking for "x"'),
         (added(["odd"]), None),
         ({"type": "response.output_item.done", "item": {"type": "message"}}, None),
         ({"type": "response.queued"}, "waiting in the API's queue"),
@@ -337,6 +338,7 @@ def test_the_state_of_an_unfinished_response_comes_from_its_last_output() -> Non
     cases: list[tuple[Any, str]] = [
         ([], "working"),
         ("odd", "working"),
+        (["odd"], "working"),
         ([{"type": "unheard-of"}], "working"),
         ([{"type": "reasoning"}, SEARCH], 'searching for "rain in ***"'),
         ([SEARCH, {"type": "message", "content": []}], "writing the answer"),
