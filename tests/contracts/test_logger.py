@@ -2,8 +2,6 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
@@ -103,45 +101,3 @@ def test_one_event_is_one_line_whatever_its_facts_are(log: Log) -> None:
         log.logger.debug("fact", **{name: fact})
     log.logger.warning("all", **FACTS)
     assert log.written() == [("debug", "fact")] * len(FACTS) + [("warning", "all")]
-
-
-@pytest.fixture
-def trouble() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-def debugging(trouble: ExitStack, stderr: int, debug_file: str = "") -> Logger:
-    logger = StructlogLogger(now=FakeClock().now, mask=str, is_debugging=True, debug_file=debug_file, stderr=stderr)
-    trouble.callback(os.close, stderr)
-    trouble.callback(logger.close, WAIT_SECONDS)
-    return logger
-
-
-def unread_stderr(folder: Path, trouble: ExitStack) -> Logger:
-    reading, writing = os.pipe()
-    # Closing the reading end wakes the thread that is stuck in a write.
-    trouble.callback(os.close, reading)
-    return StructlogLogger(now=FakeClock().now, mask=str, is_debugging=True, stderr=writing)
-
-
-def closed_stderr(folder: Path, trouble: ExitStack) -> Logger:
-    reading, writing = os.pipe()
-    os.close(reading)
-    return debugging(trouble, writing)
-
-
-def unwritable_file(folder: Path, trouble: ExitStack) -> Logger:
-    return debugging(trouble, os.open(os.devnull, os.O_WRONLY), str(folder))
-
-
-def full_disk(folder: Path, trouble: ExitStack) -> Logger:
-    return debugging(trouble, os.open(os.devnull, os.O_WRONLY), "/dev/full")
-
-
-@pytest.mark.parametrize("place", [unread_stderr, closed_stderr, unwritable_file, full_disk])
-def test_a_line_that_cannot_be_written_delays_nothing(place: object, tmp_path: Path, trouble: ExitStack) -> None:
-    assert callable(place)
-    logger: Logger = place(tmp_path, trouble)
-    for number in range(100):
-        logger.error("lost", number=number, text="x" * 100_000)

@@ -25,19 +25,6 @@ class Room:
         return [bool(questions) for questions in await self.budget.questions(calls)]
 
 
-async def test_without_a_limit_nothing_is_asked_or_counted() -> None:
-    room = Room()
-    await room.budget.spend(calls=1000, tokens=1000)
-    assert await room.asks(3) == [False, False, False]
-
-
-async def test_the_call_after_the_last_one_asks() -> None:
-    room = Room(Limit(2, "calls", "run"))
-    for asks in ([False], [False], [True], [True]):
-        assert await room.asks() == asks
-        await room.budget.spend(calls=1)
-
-
 async def test_of_a_large_turn_one_call_asks_for_as_much_again() -> None:
     room = Room(Limit(2, "calls", "run"))
     assert await room.asks(7) == [False, False, True, False, True, False, True]
@@ -94,17 +81,9 @@ async def test_a_new_hour_and_a_new_day_begin_at_zero(per: str, seconds: int) ->
     assert await room.asks() == [False]
 
 
-def test_windows_do_not_depend_on_the_zone_of_a_clock() -> None:
-    utc = datetime(2026, 11, 16, 23, 0, tzinfo=UTC)
-    tokyo = utc.astimezone(timezone(timedelta(hours=9)))
-    for limit in (Limit(1, "calls", "hour", "files"), Limit(1, "calls", "day", "files")):
-        assert limit.window("r1", utc) == limit.window("r2", tokyo)
-    assert Limit(1, "calls", "run").window("r1", utc) != Limit(1, "calls", "session").window("r1", utc)
-
-
-async def test_windows_keep_their_names_in_the_store() -> None:
+def test_windows_keep_their_names_in_the_store_in_any_time_zone() -> None:
     """Otherwise amounts used before an update would not count."""
-    now = datetime(2026, 11, 16, 23, 0, tzinfo=UTC)
+    now = datetime(2026, 11, 17, 8, 0, tzinfo=timezone(timedelta(hours=9)))
     limits = (
         Limit(1, "calls", "run"),
         Limit(1, "calls", "hour", "files"),
@@ -126,20 +105,3 @@ async def test_a_call_takes_one_from_each_window_of_calls() -> None:
     assert room.budget.spendings() == (Spending("calls per session r1", 3), Spending(hour, 5))
     await room.budget.spend()
     assert [await room.store.read(one) for one in (hour, "tokens per session r1")] == [(0, 0), (0, 0)]
-
-
-async def test_several_limits_are_asked_about_together() -> None:
-    room = Room(Limit(1, "calls", "run"), Limit(1, "calls", "hour"), Limit(10, "tokens", "run"))
-    await room.budget.spend(calls=1, tokens=10)
-    [questions] = await room.budget.questions()
-    assert [reason_in_record([question.reason], "needs_human") for question in questions] == [
-        "the budget of 1 call per run is used up",
-        "the budget of 1 call per hour is used up",
-        "the budget of 10 tokens per run is used up",
-    ]
-    await room.budget.go_on(questions)
-    assert await room.asks() == [False]
-
-
-def test_a_file_without_a_budget_sets_no_limit() -> None:
-    assert limits_of(None, "files") == ()

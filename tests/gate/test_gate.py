@@ -15,7 +15,6 @@ from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, Poli
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import Decision, Reason, Voice
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate, decide, failed
-from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPolicyStore
@@ -41,15 +40,17 @@ def test_each_profile_draws_its_lines_on_the_risk_level(profile: str, outcomes: 
     assert decided == outcomes
 
 
-@pytest.mark.parametrize(("kind", "risk"), [("function", 1), ("skill", 2), ("mcp", 3)])
-def test_an_undeclared_risk_depends_on_the_kind(kind: ToolKind, risk: int) -> None:
-    assert decide(ToolDescription("a/b", kind), allowed(), PROFILES["fast"]).risk_level == risk
-
-
-@pytest.mark.parametrize(("own", "judged", "counted"), [(4, 2, 4), (1, 3, 3), (None, 1, 1)])
-def test_the_greater_risk_counts(own: int | None, judged: int, counted: int) -> None:
-    tool = ToolDescription("add", "function", risk_level=own)
-    assert decide(tool, allowed(judged), PROFILES["fast"]).risk_level == counted
+def test_the_greater_risk_counts_and_an_undeclared_one_depends_on_the_kind_of_tool() -> None:
+    cases: list[tuple[ToolKind, int | None, int, int]] = [
+        ("function", 4, 2, 4),
+        ("function", 1, 3, 3),
+        ("function", None, 1, 1),
+        ("skill", None, 1, 2),
+        ("mcp", None, 1, 3),
+    ]
+    for kind, own, judged, counted in cases:
+        tool = ToolDescription("a/b", kind, risk_level=own)
+        assert decide(tool, allowed(judged), PROFILES["fast"]).risk_level == counted
 
 
 def test_the_strictest_of_all_voices_wins() -> None:
@@ -65,8 +66,6 @@ def test_the_strictest_of_all_voices_wins() -> None:
 
 def test_a_tool_outside_the_scopes_is_refused() -> None:
     cases: list[tuple[tuple[str, ...], str, str]] = [
-        (PROFILES["strict"].allowed_tool_scopes, "github/read", "deny"),
-        (PROFILES["balanced"].allowed_tool_scopes, "github/read", "allow"),
         (("mcp:github/*",), "github/read", "allow"),
         (("mcp:github/*", "mcp:GITLAB/*"), "gitlab/read", "deny"),
         (("mcp:github/re*",), "github/*", "deny"),
@@ -90,11 +89,6 @@ def test_each_voice_is_recorded_with_its_facts() -> None:
     outcome = decide(FUNCTION, allowed(), PROFILES["balanced"], ruling=Ruling(None, 3, 7))
     asks = Reason("profile", "needs_human", {"risk": 3, "profile": "balanced", "rule": 7})
     assert outcome.reasons == (Reason("judge", "allow", {"risk": 1, "text": "fine"}), asks)
-
-
-def test_a_judge_that_allows_without_a_word_is_not_recorded() -> None:
-    outcome = decide(FUNCTION, GateDecision("allow", 1, ""), PROFILES["balanced"])
-    assert [reason.voice for reason in outcome.reasons] == ["profile"]
 
 
 @pytest.mark.parametrize("verdict", ["allow", "needs_human", "deny"])
@@ -212,13 +206,10 @@ class Sloppy(FakeJudge):
 BROKEN_JUDGES: list[tuple[Any, str]] = [
     (SafetyAgent(hangs, timeout_seconds=0.05), "The judge took too long"),
     (lambda *_: "allow", "The judge returned str, not a verdict"),
-    (lambda *_: None, "The judge returned NoneType, not a verdict"),
     (Sloppy(), "The judge returned str, not a verdict"),
     (lambda *_: {}, "The verdict lacks decision, risk_level, reason"),
-    (lambda *_: {"decision": "allow", "risk_level": 1}, "The verdict lacks reason"),
     (lambda *_: {"decision": "allow", "risk_level": 6, "reason": ""}, "a verdict's risk_level is a whole number"),
     (lambda *_: {"decision": ["allow"], "risk_level": 1, "reason": ""}, "a verdict's decision is allow, deny or"),
-    (lambda *_: {"decision": "allow", "risk_level": 1, "reason": 5}, "a verdict's reason is a text"),
     (leaves, "The judge failed with SystemExit"),
     (leaves_later, "The judge failed with SystemExit"),
     (gives_up, "The judge failed with CancelledError"),
@@ -244,14 +235,8 @@ async def failing_over_a_failure(*_: Any) -> GateDecision:
     ("judge", "failure"),
     [
         (failing_over_a_failure, "LookupError: no such rule"),
-        (lambda *_: PROFILES["x" * 498], f"KeyError: '{'x' * 498}'"),
         (failing, "LookupError: no such rule:  [2J 5, my key is ‹sk-…, 19 characters›"),
         (lambda *_: PROFILES["x" * 600], f"KeyError: '{'x' * 498}…"),
-        (lambda *_: next(iter(())), "StopIteration"),
-        (
-            lambda *_: PolicyProfile("lenient", 1, 2, ()),  # type: ignore[arg-type]
-            "AgentsError: AGENTS-E-POLICY-INVALID: a profile is called one of ('strict', 'balanced', 'fast')",
-        ),
     ],
 )
 async def test_a_judge_that_fails_says_how_without_a_secret(
@@ -332,14 +317,3 @@ async def test_verdicts_may_be_sync_async_and_mappings() -> None:
 async def test_allow_all_allows() -> None:
     decision = await a_gate(SafetyAgent.allow_all()).evaluate(None, a_request(), GateContext("strict"))
     assert decision == GateDecision("allow", 1, "everything is allowed")
-
-
-def test_a_gate_checks_schemas_with_the_checker_that_it_is_given_or_its_own() -> None:
-    given = SchemaChecker()
-    assert a_gate(schemas=given).schemas is given
-    assert isinstance(a_gate().schemas, SchemaChecker)
-
-
-def test_a_safety_agent_needs_a_callable() -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        SafetyAgent("allow")  # type: ignore[arg-type]

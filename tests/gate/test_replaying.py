@@ -55,9 +55,7 @@ def test_a_call_is_decided_again() -> None:
             {"profile": "strict", "scopes": ["mcp:*"]},
             ("allow", "risk 1 runs alone under the profile strict"),
         ),
-        ([], {"profile": "fast"}, ("allow", "risk 3 runs alone under the profile fast")),
         ([], {"scopes": []}, ("deny", "mcp:files/write is outside the scopes of the profile balanced")),
-        ([{"tools": ["other/*"], "decide": "deny"}], {}, None),
         ([{"tools": ["other/*"], "decide": "ask"}, DENY], {}, ("deny", "the policy file refuses it (policy rule 2)")),
     ]
     for rules, said, found in cases:
@@ -88,8 +86,6 @@ def test_a_replay_keeps_the_reasons_of_other_voices() -> None:
         ("a reason of mine (policy rule 2)", True),
         ("the tool asks for approval", False),
         (f"{THRESHOLD}; the tool asks for approval", False),
-        ("the judge said so", False),
-        ("AGENTS-E-GATE-EVAL: The judge took too long", False),
         ("", False),
     ]
     for reason, is_lifted in cases:
@@ -123,7 +119,7 @@ def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
 
 
 def test_a_rule_that_looks_at_a_masked_value_says_so() -> None:
-    cases: list[Any] = ["***", "a***b", "‹OPENAI_API_KEY›", "say ‹AIza…, 39 characters›", ["***"], {"a": "***"}]
+    cases: list[Any] = ["a***b", "say ‹AIza…, 39 characters›", ["***"], {"a": "***"}]
     for value in cases:
         found = otherwise(a_log(key=value), {**DENY, "when": {"key": {"equals": "x"}}})
         assert found == (None, "rule 1 looks at /key, which the log hides")

@@ -13,7 +13,7 @@ from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate, decide
 from openai_responses_mcp.gate.secrets.masking import Masking
-from tests.agents.fake_stores import FakePolicyStore, FakeStandingStore, fake_stores
+from tests.agents.fake_stores import FakeStandingStore, fake_stores
 from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of
 
 BALANCED = PROFILES["balanced"]
@@ -24,15 +24,10 @@ STANDING_TEXT = "a standing approval allows it always, with any arguments (sta_1
 BUDGET = (Reason("budget", "needs_human", {"most": 5, "unit": "calls", "per": "run"}),)
 
 
-def decision_of(tool: ToolDescription = TOOL, verdict: GateDecision = ALLOW, **voices: object) -> str:
-    return decide(tool, verdict, BALANCED, standing=STANDING, **voices).decision  # type: ignore[arg-type]
-
-
 def test_it_answers_the_threshold_a_rule_that_asks_and_the_tools_own_demand() -> None:
     cases: list[tuple[ToolDescription, Ruling | None]] = [
         (TOOL, None),
         (replace(TOOL, risk_level=1, require_approval=True), None),
-        (replace(TOOL, risk_level=4, require_approval=True), None),
         (TOOL, Ruling("ask", None, 1)),
         (TOOL, Ruling(None, 4, 1)),
     ]
@@ -42,34 +37,22 @@ def test_it_answers_the_threshold_a_rule_that_asks_and_the_tools_own_demand() ->
         assert (answered.decision, answered.reason) == ("allow", f"fine; {STANDING_TEXT}")
 
 
-def test_it_answers_no_other_voice() -> None:
-    cases: list[tuple[ToolDescription, GateDecision, dict[str, object], str]] = [
-        (replace(TOOL, doubts=(DEFINITION_CHANGED,)), ALLOW, {}, "needs_human"),
-        (TOOL, ASK, {}, "needs_human"),
-        (TOOL, ALLOW, {"require_human_approval": True}, "needs_human"),
-        (TOOL, ALLOW, {"over_budget": BUDGET}, "needs_human"),
-        (replace(TOOL, risk_level=5), ALLOW, {}, "deny"),
-        (TOOL, replace(ALLOW, decision="deny"), {}, "deny"),
-        (TOOL, ALLOW, {"ruling": Ruling("deny", None, 1)}, "deny"),
-    ]
-    for tool, verdict, voices, decision in cases:
-        assert decision_of(tool, verdict, **voices) == decision
-
-
-def test_it_does_not_widen_the_scopes() -> None:
-    assert decide(TOOL, ALLOW, PROFILES["strict"], standing=STANDING).decision == "deny"
-
-
 def test_it_never_makes_a_decision_stricter_and_never_lifts_a_refusal() -> None:
     order: list[Decision] = ["allow", "needs_human", "deny"]
-    risks, demands = range(1, 6), (False, True)
-    for verdict, risk, demand, caller, budget in product(order, risks, demands, demands, ((), BUDGET)):
-        tool = replace(TOOL, risk_level=risk, require_approval=demand)
+    doubts, rulings, profiles = (
+        ((), (DEFINITION_CHANGED,)),
+        (None, Ruling("deny", None, 1)),
+        (BALANCED, PROFILES["strict"]),
+    )
+    cases = product(order, (1, 3, 5), (False, True), ((), BUDGET), doubts, rulings, profiles)
+    for verdict, risk, caller, budget, doubt, ruling, profile in cases:
+        tool = replace(TOOL, risk_level=risk, doubts=doubt)
         plain, answered = (
             decide(
                 tool,
                 GateDecision(verdict, 1, ""),
-                BALANCED,
+                profile,
+                ruling=ruling,
                 require_human_approval=caller,
                 over_budget=budget,
                 standing=standing,
@@ -78,14 +61,8 @@ def test_it_never_makes_a_decision_stricter_and_never_lifts_a_refusal() -> None:
         )
         assert order.index(answered) <= order.index(plain)
         assert (answered == "deny") == (plain == "deny")
-        if caller or budget or verdict == "needs_human":
+        if caller or budget or doubt or verdict == "needs_human":
             assert answered == plain
-
-
-def test_a_budget_that_is_used_up_asks_a_human() -> None:
-    tool = replace(TOOL, risk_level=1)
-    decision = decide(tool, ALLOW, BALANCED, over_budget=BUDGET)
-    assert (decision.decision, decision.reason) == ("needs_human", "the budget of 5 calls per run is used up")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -120,11 +97,6 @@ async def test_a_standing_approval_answers_for_this_call_and_its_use_is_recorded
     [used] = await room.audit.query()
     assert (used.run_id, used.tool_call_id, used.event) == ("r1", "c1", "standing_used:2")
     assert (used.tool_name, used.arguments) == ("files/write", {"path": "a"})
-
-
-async def test_without_a_standing_approval_a_human_is_asked() -> None:
-    for gate in (Room(FakeStandingStore()).gate, SafetyGate(FakeJudge(), FakePolicyStore())):
-        assert (await gate.evaluate(None, a_request(), GateContext())).decision == "needs_human"
 
 
 async def test_a_standing_approval_is_not_used_where_it_could_not_answer() -> None:

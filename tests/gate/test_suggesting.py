@@ -122,32 +122,24 @@ rules:
     [
         # one folder
         ([{"path": "/a/b/c"}, {"path": "/a/b/d"}], '{path: "/a/b/*"}'),
-        ([{"path": "/a/bX/c"}, {"path": "/a/bX/d"}], '{path: "/a/bX/*"}'),
         ([{"path": "/a/b/c"}, {"path": "/a/b/d/e"}], '{path: "/a/b/**"}'),
         ([{"path": "~/notes/a"}, {"path": "/path/to/notes/b"}], '{path: "~/notes/*"}'),
         ([{"paths": ["/a/b/c"]}, {"paths": ["/a/b/d", "/a/b/e/f"]}], '{paths: {every: "/a/b/**"}}'),
-        ([{"path": "~/a"}, {"path": "~/b"}], '{path: {in: ["~/a", "~/b"]}}'),
         # one value
-        ([{"path": "/a/b/c"}, {"path": "/a/b/./c"}], '{path: "/a/b/c"}'),
         ([{"repo": "own/it", "n": 1}, {"repo": "own/it", "n": 1.0}], '{repo: {equals: "own/it"}, n: {equals: 1}}'),
-        ([{"force": True, "n": 1.5, "none": None}], "{force: {equals: true}, n: {equals: 1.5}, none: {equals: null}}"),
         ([{"text": "y" * 100}], f'{{text: {{equals: "{"y" * 100}"}}}}'),
         ([{"path": f"/a/b/{'c' * 495}"}], f'{{path: "/a/b/{"c" * 495}"}}'),
         ([{"path": "/a/b/[c"}], '{path: {equals: "/a/b/[c"}}'),
         ([{"": "x"}], '{"/": {equals: "x"}}'),
         ([{"/odd name": "x"}], '{"/~1odd name": {equals: "x"}}'),
         # one of few
-        ([{"mode": "a"}, {"mode": "b"}, {"mode": "a"}], '{mode: {in: ["a", "b"]}}'),
         ([{"n": number} for number in range(5)], "{n: {in: [0, 1, 2, 3, 4]}}"),
-        ([{"path": "/a"}, {"path": "/b"}], '{path: {in: ["/a", "/b"]}}'),
         ([{"path": "x.md"}, {"path": "y.md"}], '{path: {in: ["x.md", "y.md"]}}'),
         # what the calls do not have in common, or what cannot be seen, is left out
-        ([{"a": "x", "b": "y"}, {"a": "x"}], '{a: {equals: "x"}}'),
-        ([{"a": "x", "key": "‹API_KEY›"}], '{a: {equals: "x"}}'),
         ([{"a": "x", "text": "y" * 101}], '{a: {equals: "x"}}'),
         ([{"a": "x", "b": "\ud800", "\udfff": 1}], '{a: {equals: "x"}}'),
-        ([{"a": "x", "n": float("inf"), "list": []}], '{a: {equals: "x"}}'),
         ([{"a": "x", "text": "two\nlines"}], '{a: {equals: "x"}}'),
+        ([{"a": "x", "n": float("inf"), "list": []}], '{a: {equals: "x"}}'),
         ([{"a": "日本\u2028", "b": {"c": 1}}], '{a: {equals: "日本\\U00002028"}}'),
         ([{}], "{content: {missing: true}, path: {missing: true}}"),
         # nothing in common: it stays a question

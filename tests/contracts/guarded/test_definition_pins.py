@@ -26,21 +26,13 @@ def pins(request: pytest.FixtureRequest, tmp_path: Path) -> DefinitionPins:
     return MAKERS[request.param](tmp_path)
 
 
-async def test_a_tool_that_was_never_let_through_has_no_pin(pins: DefinitionPins) -> None:
+async def test_the_pin_that_was_put_last_counts_and_holds_a_whole_definition(pins: DefinitionPins) -> None:
     assert dict(await pins.known()) == {}
-
-
-async def test_the_pin_that_was_put_last_counts(pins: DefinitionPins) -> None:
+    pin = pin_of({"name": "read", "description": "読む \u202e" * 500, "inputSchema": {"type": "object"}})
     await pins.put("github/read", "one")
     await pins.put("github/書く", "other")
-    await pins.put("github/read", "two")
-    assert dict(await pins.known()) == {"github/read": "two", "github/書く": "other"}
-
-
-async def test_a_pin_holds_a_whole_definition(pins: DefinitionPins) -> None:
-    pin = pin_of({"name": "read", "description": "読む \u202e" * 500, "inputSchema": {"type": "object"}})
     await pins.put("github/read", pin)
-    assert dict(await pins.known()) == {"github/read": pin}
+    assert dict(await pins.known()) == {"github/read": pin, "github/書く": "other"}
 
 
 def test_two_writers_lose_no_pin_of_each_other(tmp_path: Path) -> None:

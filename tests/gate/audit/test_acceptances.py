@@ -87,12 +87,6 @@ async def test_an_acceptance_of_an_earlier_version_still_counts(store: SharedSto
     assert not (await store.audit("head").verify()).is_intact
 
 
-async def test_without_a_head_an_acceptance_counts_by_itself(store: SharedStore) -> None:
-    await store.change_a_record()
-    await store.audit(None).accept_loss("the disk was replaced", by="sato")
-    assert (await store.audit(None).verify()).is_intact
-
-
 def test_the_name_of_who_accepted_a_loss_stays_on_one_line() -> None:
     facts = {"records": 0, "fingerprint": "", "by": "sato\nrecord 1 is fine\u2028x"}
     log = linked(ExecutionLog("log", "l", LOSS_ACCEPTED, "accepted", "2026", arguments=facts), None)

@@ -15,7 +15,6 @@ from openai_responses_mcp.gate.audit.records import (
     LogPlace,
     announced,
     confirmed,
-    first_break,
     kept_finding,
     linked,
     misfit_of_log,
@@ -66,11 +65,6 @@ def test_a_finding_that_a_head_has_kept_can_be_said_in_other_languages() -> None
     assert kept_finding(*FOUND) == FOUND
 
 
-def test_where_others_write_too_a_log_may_have_grown_past_its_head() -> None:
-    assert found(HEAD, LOGS, is_sole_writer=False) is None
-    assert found(HEAD, LOGS[:1], is_sole_writer=False) is not None
-
-
 def test_records_that_were_announced_and_never_written_leave_the_log_to_others() -> None:
     head = Head(LogPlace(3, "never written"), LogPlace.of(LOGS[1]))
     assert found(head, LOGS, is_sole_writer=False) is None
@@ -109,11 +103,3 @@ def test_a_head_keeps_its_finding_until_it_is_accepted() -> None:
     assert confirmed(bad, LOGS[2], is_accepting=True) == Head(third, third, is_confirmed=True, accepted=third)
     assert confirmed(bad, LOGS[1], is_accepting=False) is None
     assert confirmed(bad, LOGS[1], is_accepting=True) == Head(third, END, accepted=LogPlace.of(LOGS[1]))
-
-
-def test_a_break_of_the_chain_is_said_in_words() -> None:
-    forged = linked(ExecutionLog("r1", "forged", "decision", "allow", "2026"), LOGS[1])
-    follows = "does not follow the one before it: reordered, replaced or inserted"
-    assert first_break([LOGS[0], LOGS[2]]) == LogFinding(2, "record 2 was removed")
-    assert first_break([*LOGS[:2], forged, *LOGS[2:]]) == LogFinding(4, "a record was inserted after record 3")
-    assert first_break([*LOGS[:2], forged, LOGS[3]]) == LogFinding(4, f"record 4 {follows}")

@@ -163,14 +163,6 @@ async def test_the_warning_says_how_many_records_wait_and_of_which_runs(
     ]
 
 
-async def test_required_refuses_to_go_on(clock: FakeClock) -> None:
-    audit, store = in_memory(clock, "required")
-    store.is_broken = True
-    with pytest.raises(StoreUnavailable):
-        await audit.record(an_entry())
-    assert not audit.unwritten
-
-
 async def test_a_record_that_did_arrive_is_not_written_twice(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -350,12 +342,6 @@ async def test_an_untouched_log_is_intact(office: Office) -> None:
         await office.audit.accept_loss("just in case")
 
 
-async def test_without_a_head_the_result_says_what_is_not_covered(clock: FakeClock) -> None:
-    audit, _ = in_memory(clock)
-    uncovered = "No head is kept outside the log: a cut tail or an old copy put back would not show"
-    assert (await audit.verify()).uncovered == uncovered
-
-
 def chain(length: int) -> list[ExecutionLog]:
     logs: list[ExecutionLog] = []
     for number in range(length):
@@ -409,22 +395,13 @@ async def test_any_changed_field_is_found_in_the_database(clock: FakeClock) -> N
     assert (await audit.verify()).is_intact
 
 
-@pytest.mark.parametrize("written", ["[1]", "[" * 100_000, "9" * 10_000])
-async def test_arguments_that_cannot_be_read_are_found_in_the_database(office: Office, written: str) -> None:
-    await office.write(5)
-    office.tamper(lambda c: c.execute(update(table).where(table.c.sequence == 3).values(arguments=written)))
-    verification = await office.audit.verify()
-    assert (verification.is_intact, verification.first_bad) == (False, 3)
-
-
 def cut_from(number: int) -> Tampering:
     return lambda office: office.tamper(lambda c: c.execute(delete(table).where(table.c.sequence >= number)))
 
 
-def change(number: int, **values: str) -> Tampering:
-    return lambda office: office.tamper(
-        lambda c: c.execute(update(table).where(table.c.sequence == number).values(values))
-    )
+def make_unreadable(office: Office) -> None:
+    values = {"arguments": "[" * 100_000}
+    office.tamper(lambda c: c.execute(update(table).where(table.c.sequence == 2).values(values)))
 
 
 def spoil_the_head(office: Office) -> None:
@@ -434,11 +411,6 @@ def spoil_the_head(office: Office) -> None:
 def put_an_old_copy_back(office: Office) -> None:
     office.reopen()
     shutil.copy(office.folder / "old.db", office.folder / "agents.db")
-
-
-def delete_the_database(office: Office) -> None:
-    office.reopen()
-    (office.folder / "agents.db").unlink()
 
 
 def add_by_hand(office: Office) -> None:
@@ -456,16 +428,13 @@ def write_a_whole_new_chain(office: Office) -> None:
 TAMPERINGS: dict[str, tuple[Tampering, int]] = {
     "remove one": (lambda office: office.tamper(lambda c: c.execute(delete(table).where(table.c.sequence == 2))), 2),
     "cut the last": (cut_from(4), 4),
-    "cut the tail": (cut_from(3), 3),
     "cut everything": (cut_from(1), 1),
     "delete the head": (lambda office: (office.folder / "agents.db.head").unlink(), 1),
     "spoil the head": (spoil_the_head, 1),
-    "delete the database": (delete_the_database, 1),
     "put an old copy back": (put_an_old_copy_back, 3),
     "add by hand": (add_by_hand, 5),
     "write a whole new chain": (write_a_whole_new_chain, 4),
-    "change one": (change(2, reason="another"), 2),
-    "make it unreadable": (change(2, arguments="{"), 2),
+    "make it unreadable": (make_unreadable, 2),
 }
 
 

@@ -26,10 +26,7 @@ def story(*events: str, call: str = "c1") -> list[ExecutionLog]:
 def test_a_story_that_can_be_true_has_no_finding() -> None:
     cases: list[tuple[str, ...]] = [
         ("decision allow", "started", "outcome completed"),
-        ("decision deny",),
-        ("decision needs_human", "approval_requested pending"),
         ("decision needs_human", "approval_requested pending", "approval approved", "started", "outcome failed"),
-        ("decision needs_human", "approval_requested pending", "approval denied"),
         ("decision needs_human", "approval approved", "approval_requested:2 pending", "approval:2 approved", "started"),
         ("decision needs_human", f"approval:{'9' * 5000} approved", "started"),
         # Somebody in another process was quicker than the record of the request.
@@ -42,7 +39,6 @@ def test_a_story_that_can_be_true_has_no_finding() -> None:
 
 def test_a_story_that_cannot_be_true_is_named() -> None:
     cases: list[tuple[tuple[str, ...], int, str]] = [
-        (("started", "outcome completed"), 1, "started, and no decision was recorded"),
         (("started", "decision allow"), 1, "started, and no decision was recorded"),
         (("decision deny", "started"), 2, "started, and the gate had refused it"),
         (("decision needs_human", "started"), 2, "started, and needed a human, and no approval was recorded"),
@@ -51,11 +47,6 @@ def test_a_story_that_cannot_be_true_is_named() -> None:
             ("decision needs_human", "approval approved", "approval:2 denied", "started"),
             4,
             "started, and a human had denied it",
-        ),
-        (
-            ("decision needs_human", "started", "approval approved"),
-            2,
-            "started, and needed a human, and no approval was recorded",
         ),
         (
             ("decision needs_human", "approval approved", "approval_requested:2 pending", "started"),
@@ -123,12 +114,6 @@ def test_an_acceptance_that_fits_no_log_covers_nothing(changed: dict[str, object
     assert not verification(accepted(story("started"), **changed), None, "").is_intact
 
 
-def test_a_changed_acceptance_does_not_count() -> None:
-    logs = accepted(story("started"))
-    object.__setattr__(logs[-1], "comment", "another")
-    assert verification(logs, None, "").first_bad == 2
-
-
 def test_records_that_were_changed_after_they_were_accepted_are_found() -> None:
     logs = accepted(story("decision allow", "outcome completed"))
     assert verification(logs, None, "").is_intact
@@ -176,11 +161,6 @@ STANDING = "a standing approval allows it always, with any arguments (sta_1)"
 
 def about_standing(event: str, call: str, reason: str = STANDING) -> ExecutionLog:
     return ExecutionLog("r1", call, event, "allow", "2026", tool_name="pay", tool_kind="function", reason=reason)
-
-
-def test_a_standing_approval_that_was_made_may_be_used() -> None:
-    logs = [about_standing("standing_made", "sta_1"), about_standing("standing_used", "c1")]
-    assert list(contradictions([*logs, about_standing("standing_used:2", "c1")])) == []
 
 
 @pytest.mark.parametrize(

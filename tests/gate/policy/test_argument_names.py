@@ -11,9 +11,8 @@ from openai_responses_mcp.gate.policy.argument_names import names_at, unclear_na
 PRICE = {"properties": {"price": {"type": "number"}}}
 WAYS: dict[str, dict[str, Any]] = {
     "properties": {"properties": {"item": PRICE}},
-    "allOf": {"allOf": [{"properties": {"item": {"allOf": [{"type": "object"}, PRICE]}}}]},
+    "allOf and oneOf": {"allOf": [{"properties": {"item": {"oneOf": [{"type": "object"}, PRICE]}}}]},
     "anyOf": {"anyOf": [{"properties": {"item": {"anyOf": [PRICE, {"type": "null"}]}}}]},
-    "oneOf": {"oneOf": [{"properties": {"item": {"oneOf": [PRICE]}}}]},
     "$ref": {"$ref": "#/$defs/all", "$defs": {"all": {"properties": {"item": {"$ref": "#/$defs/p"}}}, "p": PRICE}},
     "then": {"if": {}, "then": {"properties": {"item": {"dependentSchemas": {"x": PRICE}}}}},
     "if": {"if": {"properties": {"item": {"else": PRICE}}}},
@@ -62,12 +61,8 @@ def test_free_maps_are_left_alone() -> None:
     assert unclear_name(free, {"type": "object"}) is None
 
 
-def test_similar_names_that_the_schema_declares_are_clear() -> None:
-    assert unclear_name({"id": 1, "ID": 2}, {"properties": {"id": {}, "ID": {}}}) is None
-
-
 def test_letters_that_look_alike_are_the_same() -> None:
-    for name in ("PATH", "ｐａｔｈ", "pa\u200bth", "path\0x", "path ", "ﬁle"):
+    for name in ("ｐａｔｈ", "pa\u200bth", "path\0x", "ﬁle"):
         assert unclear_name({name: 1}, {"properties": {"path": {}, "file": {}}}) is not None
 
 

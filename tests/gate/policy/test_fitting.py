@@ -34,10 +34,8 @@ def fit(when: Any, args: Any, paths: FakePaths | None = None, relative_to: str |
 def test_every_tool_has_a_name_that_no_other_tool_has() -> None:
     cases: list[tuple[str, str, str]] = [
         ("mcp", "files/read", "files/read"),
-        ("function", "pay", "function/pay"),
         ("skill", "skill_writer", "skill/skill_writer"),
         ("mcp", "function/pay", "mcp/function/pay"),
-        ("mcp", "mcp/function/pay", "mcp/mcp/function/pay"),
     ]
     for kind, name, called in cases:
         assert policy_name(kind, name) == called
@@ -49,19 +47,11 @@ def test_every_tool_has_a_name_that_no_other_tool_has() -> None:
         (["files/read_*"], ["files/read_file"], ["files/write_file", "other/read_file"]),
         (["*/delete_*"], ["files/delete_all", "files/folder/delete_all"], []),
         (["files/rea?", "files/[rw]ead"], ["files/read"], ["files/READ", "files/read\n"]),
-        (["a/b", "function/*"], ["a/b", "function/pay"], ["a/c"]),
     ],
 )
 def test_a_rule_is_for_the_tools_that_its_globs_fit(globs: list[str], tools: list[str], others: list[str]) -> None:
     fitting = [one for one in tools + others if fit_of(a_rule(globs), RuledCall((one,), {}), FakePaths()) is Fit.YES]
     assert fitting == tools
-
-
-def test_a_tool_may_have_a_former_name_too() -> None:
-    call = RuledCall(("server-filesystem/read", "npx/read"), {})
-    for glob in ("npx/*", "server-filesystem/*"):
-        assert fit_of(a_rule(glob), call, FakePaths()) is Fit.YES
-    assert fit_of(a_rule("files/*"), call, FakePaths()) is Fit.NO
 
 
 @pytest.mark.parametrize(
@@ -106,7 +96,6 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
     ("a", ["a"], ["a\n", "A"]),
     ({"equals": 1}, [1, 1.0], [True, "1", NONE]),
     ({"equals": True}, [True], [1, NONE]),
-    ({"equals": None}, [None], [False, 0, NONE]),
     ({"equals": [1, {"a": True}]}, [[1, {"a": True}]], [[1, {"a": 1}], [1], [1, {"a": True}, 2], [1, {"a": True, "b": 2}]]),
     ({"equals": {"a": 1}}, [{"a": 1}], [{"a": 1, "b": 2}, {"a": 2}, [1]]),
     ({"in": ["a", 2]}, ["a", 2, 2.0], ["2", True]),
@@ -119,15 +108,10 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"any": ["a*", "c*"]}, [["b", "ab"], ["b", 5, "c"]], [["b"], [], "ab", {"a": "ab"}, NONE]),
     ({"any": {"at_most": 5}}, [[9, 5]], [["5"]]),
     ({"every": "a*"}, [["ab", "ac"]], [["ab", "b"], ["ab", 5], [], "ab", NONE]),
-    ({"every": {"any": "a"}}, [[["a"], ["b", "a"]]], [[["a"], ["b"]]]),
     ({"every": {"in": [1, 2], "at_most": 1}}, [[1, 1]], [[1, 2]]),
     # not, of values of the same type
     ({"not": ["a*", "b*"]}, ["c"], ["ab", "b", 5, NONE]),
     ({"not": {"in": ["append", "delete"]}}, ["read"], ["delete", 5, ["read"], {"read": 1}, None, NONE]),
-    ({"not": {"equals": True}}, [False], [True, 1]),
-    ({"not": {"at_most": 5}}, [6], [5, "6"]),
-    ({"not": {"matches": "a+"}}, ["b"], ["a", 5]),
-    ({"not": {"any": "a*"}}, [["b"]], [["a"], "b"]),
     ({"not": {"not": "a*"}}, ["a"], ["b", 5]),
     # missing
     ({"missing": True}, [NONE], [None, 1]),
@@ -178,23 +162,18 @@ def test_a_path_is_compared_where_it_leads() -> None:
     cases: list[tuple[str, list[str], list[str]]] = [
         (
             "~/notes/**",
-            ["~/notes/a.md", "/path/to/notes/a/b/c.md", "~/notes", "~/notes/", "/path/to/other/../notes/./a"],
-            ["~/notesx/a", "/path/to/notes/../.ssh/id"],
+            ["~/notes/a.md", "/path/to/notes/a/b/c.md", "~/notes", "~/link/a"],
+            ["~/notesx/a", "/path/to/notes/../.ssh/id", "~/notes/out/passwd", "~/notes/up/id"],
         ),
         ("~/notes/*", ["~/notes/a.md"], ["~/notes/a/b.md", "~/notes"]),
         ("~/notes/**/*.md", ["~/notes/a/b/c.md", "~/notes/a/c.md", "~/notes/c.md"], ["~/notes/c.txt"]),
-        ("~/notes/**/x/**/y", ["~/notes/a/x/x/b/y/y"], ["~/notes/a/x/b/y/z"]),
-        ("~/notes/[ab]?", ["~/notes/a1"], ["~/notes/c1"]),
         ("~/*/a", ["~/.ssh/a"], ["~/a"]),
-        ("~", ["~", "/path/to"], ["~/a"]),
-        ("~/a.md", ["~/a.md"], ["~/a.md/b"]),
-        ("/etc/**", ["//etc///passwd", "/srv/../etc/passwd"], ["/"]),
         # relative globs begin in the guard's own folder
         ("../shared/**", ["/shared/a"], []),
         ("data/*", ["/srv/data/a"], ["/data/a"]),
     ]
     for glob, fitting, others in cases:
-        found = [fit({"path": glob}, {"path": value}) for value in fitting + others]
+        found = [fit({"path": glob}, {"path": value}, FakePaths(LINKS)) for value in fitting + others]
         assert found == [Fit.YES] * len(fitting) + [Fit.NO] * len(others)
 
 
@@ -202,18 +181,11 @@ def test_relative_paths_begin_where_the_file_says() -> None:
     cases: list[tuple[str, list[str], list[str]]] = [
         ("data/*", ["data/a", "../server/data/a", "/opt/server/data/a"], ["data/../../etc/a"]),
         ("/opt/server/data/*", ["data/a"], []),
-        ("/srv/data/*", [], ["data/a"]),
         ("./*", ["a"], [""]),
-        ("./**", [""], []),
     ]
     for glob, fitting, others in cases:
         found = [fit({"path": glob}, {"path": value}, relative_to="/opt/server") for value in fitting + others]
         assert found == [Fit.YES] * len(fitting) + [Fit.NO] * len(others)
-
-
-def test_a_relative_glob_begins_in_our_own_folder_where_the_call_names_none() -> None:
-    call = RuledCall(("files/write",), {"path": "/srv/data/a"})
-    assert fit_of(a_rule(when={"path": "data/*"}), call, FakePaths()) is Fit.YES
 
 
 LINKS = {
@@ -223,34 +195,18 @@ LINKS = {
     f"{HOME}/diaryX": "/data/diary",
     f"{HOME}/ring": f"{HOME}/ring",
     f"{HOME}/notes/self": "/proc/self/cwd",
+    f"{HOME}/link": f"{HOME}/notes",
 }
 
 
 def test_a_path_that_servers_may_read_differently_is_in_doubt() -> None:
-    cases: list[str] = [
-        *("notes/a", "./a", "", "~/../secrets/key", "~/notes/../notes/a", "~root/a"),
-        *("file:///path/to/notes/a", "file:a", "/proc/self/cwd/a", "/proc", "/dev/fd/3", "/dev/stdin"),
-        *("/path/to/notes/../../../proc/1/root/etc/passwd", "~/notes/self/a", "~/ring/a", "~/notes/a\0b"),
-        # Where `back/..` leads depends on the program: to ~/notes, or to the home folder.
-        "/path/to/back/../.ssh/id",
-    ]
-    for value in cases:
-        for glob in ("~/notes/**", "/srv/**", "/**", "a/*"):
+    """Which ones those are is in the contract of paths."""
+    for value in ("notes/a", "~/../secrets/key", "file:///path/to/notes/a", "~/notes/self/a"):
+        for glob in ("~/notes/**", "a/*"):
             for when in (glob, ["/x/**", glob], {"not": glob}):
                 assert fit({"path": when}, {"path": value}, FakePaths(LINKS)) is Fit.DOUBT
             assert fit({"path": {"any": glob}}, {"path": [5, value]}, FakePaths(LINKS)) is Fit.DOUBT
             assert fit({"path": {"every": glob}}, {"path": [value]}, FakePaths(LINKS)) is Fit.DOUBT
-
-
-def test_a_path_glob_fits_texts_only() -> None:
-    cases: list[Any] = [5, None, True, ["~/notes/a"], {"path": "~/notes/a"}]
-    for value in cases:
-        assert fit({"path": "/**"}, {"path": value}) is Fit.OTHER_TYPE
-
-
-@pytest.mark.parametrize("value", ["~/notes/out/passwd", "~/notes/out", "~/notes/up/id"])
-def test_no_link_leads_out_of_a_folder(value: str) -> None:
-    assert fit({"path": "~/notes/**"}, {"path": value}, FakePaths(LINKS)) is Fit.NO
 
 
 def test_a_glob_may_begin_with_a_link() -> None:
@@ -259,11 +215,8 @@ def test_a_glob_may_begin_with_a_link() -> None:
         assert fit({"path": "/data/diary/**"}, {"path": value}, FakePaths(LINKS)) is Fit.YES
 
 
-def test_a_glob_that_begins_nowhere_is_doubtful() -> None:
-    assert fit({"path": "~/ring/**"}, {"path": "~/a"}, FakePaths(LINKS)) is Fit.DOUBT
-
-
 def test_one_doubt_and_one_mismatch_are_a_mismatch() -> None:
+    assert fit({"path": "~/ring/**"}, {"path": "~/a"}, FakePaths(LINKS)) is Fit.DOUBT
     when = {"path": "~/.ssh/**", "mode": "w"}
     assert fit(when, {"path": "~/ring/a", "mode": "w"}, FakePaths(LINKS)) is Fit.DOUBT
     assert fit(when, {"path": "~/ring/a", "mode": "r"}, FakePaths(LINKS)) is Fit.NO

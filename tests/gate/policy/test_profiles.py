@@ -26,7 +26,6 @@ def test_a_profile_that_makes_no_sense_is_refused() -> None:
         ("fast", 1.0, 5, ()),
         ("fast", 1, 5, ""),
         ("fast", 1, 5, ("function",)),
-        ("fast", 1, 5, ("function:",)),
         ("fast", 1, 5, ("shell:*",)),
         ("fast", 1, 5, (5,)),
     ]
@@ -38,12 +37,6 @@ def test_a_profile_that_makes_no_sense_is_refused() -> None:
 def test_limits_may_allow_nothing_or_refuse_nothing_and_scopes_may_be_a_list() -> None:
     scopes: Any = ["mcp:*", "*:pay"]
     assert PolicyProfile("fast", 0, 6, scopes).allowed_tool_scopes == ("mcp:*", "*:pay")
-
-
-def test_functions_and_skills_are_in_scope_of_every_profile_and_servers_of_all_but_strict() -> None:
-    scopes = {name: set(profile.allowed_tool_scopes) for name, profile in PROFILES.items()}
-    own = {"function:*", "skill:*"}
-    assert scopes == {"strict": own, "balanced": {*own, "mcp:*"}, "fast": {*own, "mcp:*"}}
 
 
 def test_the_profile_is_balanced_where_none_is_named_and_an_unknown_name_is_refused() -> None:
@@ -58,9 +51,7 @@ def test_the_stricter_of_two_profiles_counts() -> None:
         ("fast", "strict", "strict"),
         ("strict", "balanced", "strict"),
         ("fast", "balanced", "balanced"),
-        ("fast", None, "fast"),
         ("fast", "lenient", "fast"),
-        ("lenient", "strict", "lenient"),
     ]
     for name, other, found in cases:
         assert stricter(name, other) == found

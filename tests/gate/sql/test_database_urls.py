@@ -14,20 +14,14 @@ from tests.agents.fakes import FakeJudge
 
 def test_a_url_that_cannot_be_used_is_explained() -> None:
     cases: list[tuple[Any, str]] = [
-        ("", "not a database URL"),
         ("agents.db", "not a database URL"),
         ("postgres://me@host/db", "begins with postgresql://"),
-        ("mysql://host/db", "not mysql:"),
         ("sqlite:///a\0b.db", "not a database URL"),
-        ("sqlite:///a\ud800.db", "not a database URL"),
         ("postgresql+psycopg2://me@host/db", "psycopg2"),
         ("postgresql+nothing://me@host/db", "does not exist"),
-        ("sqlite+nothing:///a.db", "does not exist"),
         ("postgresql+psycopg_async://me@host/db", "asynchronous"),
         ("sqlite:///agents.db?mode=ro", "uri=true"),
-        ("sqlite:///agents.db?mode=ro&uri=false", "uri=true"),
         ("postgresql://host:port/db", "not a database URL"),
-        ("sqlite:///agents.db?timeout=soon", "number of seconds"),
         ("sqlite:///agents.db?timeout=nan", "number of seconds"),
         (5, "not a database URL"),
     ]
@@ -49,21 +43,15 @@ def test_a_url_maps_to_its_sqlite_file() -> None:
     cases: list[tuple[str, SqliteFile | None]] = [
         ("postgresql://host/db", None),
         ("sqlite://", None),
-        ("sqlite:///:memory:", None),
-        ("sqlite:///file::memory:?uri=true", None),
         ("sqlite:///file:name?mode=memory&cache=shared&uri=true", None),
         ("sqlite:////tmp/a.db", SqliteFile(Path("/tmp/a.db"))),
-        ("sqlite+pysqlite:////tmp/a.db?timeout=1", SqliteFile(Path("/tmp/a.db"))),
         ("sqlite:///a.db", SqliteFile(Path.cwd() / "a.db")),
-        ("sqlite:///file:a.db", SqliteFile(Path.cwd() / "file:a.db")),
         ("sqlite:///file:a.db?uri=true", SqliteFile(Path.cwd() / "a.db")),
-        ("sqlite:///file:/tmp/a.db?uri=1", SqliteFile(Path("/tmp/a.db"))),
         ("sqlite:///file:///tmp/a%20b.db?uri=true", SqliteFile(Path("/tmp/a b.db"))),
         ("sqlite:///file://localhost/tmp/a.db?mode=rwc&uri=true", SqliteFile(Path("/tmp/a.db"))),
         ("sqlite:///file:/tmp/a.db?mode=rw&uri=true", SqliteFile(Path("/tmp/a.db"), may_create=False)),
         ("sqlite:///file:/tmp/a.db?mode=ro&uri=true", SqliteFile(Path("/tmp/a.db"), False, is_read_only=True)),
         ("sqlite:///file:/tmp/a.db?immutable=1&uri=true", SqliteFile(Path("/tmp/a.db"), is_read_only=True)),
-        ("sqlite:////tmp/a.db?uri=true", SqliteFile(Path("/tmp/a.db"))),
     ]
     for url, file in cases:
         assert sqlite_file(understood(url)) == file

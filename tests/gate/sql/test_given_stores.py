@@ -55,17 +55,9 @@ def a_store(error: Exception | None = None) -> ExecutionLogStore:
     return made
 
 
-async def test_a_store_that_works_is_used_as_it_is() -> None:
-    store = a_store()
-    await store.append_all([LOG, ExecutionLog("r1", "c2", "decision", "allow", "2026")])
-    assert [log.tool_call_id for log in await store.query("r1")] == ["c1", "c2"]
-
-
 async def test_errors_of_a_foreign_store_get_a_class_of_ours_and_lose_their_text() -> None:
     cases: list[tuple[Exception, type[AgentsError]]] = [
         (DatabaseDown("password=hush"), StoreUnavailable),
-        (OSError("password=hush"), StoreUnavailable),
-        (KeyError("hush"), StoreUnavailable),
         (UnicodeEncodeError("utf-8", "hush", 0, 1, "hush"), RecordRefused),
         (TypeError("hush"), RecordRefused),
         (DuplicateRecord("there already"), DuplicateRecord),
@@ -92,9 +84,9 @@ async def test_a_log_with_errors_of_its_own_does_not_hinder_a_run_with_best_effo
     assert "AGENTS-E-LOG-STORE" in result.extensions
 
 
-@pytest.mark.parametrize("error", [DatabaseDown("down"), ValueError("bad")])
-async def test_a_log_with_errors_of_its_own_keeps_the_tool_from_running_with_required(error: Exception) -> None:
-    scene = Scene(LOOK, "one", store="sqlite://", log_store=OwnLog(error, "started"), audit="required")
+async def test_a_log_with_errors_of_its_own_keeps_the_tool_from_running_with_required() -> None:
+    own = OwnLog(DatabaseDown("down"), "started")
+    scene = Scene(LOOK, "one", store="sqlite://", log_store=own, audit="required")
     assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
     assert scene.ran == []
 

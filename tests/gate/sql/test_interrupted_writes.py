@@ -69,13 +69,10 @@ def names_in(file: Path) -> set[str]:
 
 COMMANDS = [
     ["approvals", "list"],
-    ["approvals", "show", "ID"],
     ["approvals", "deny", "ID"],
     ["approvals", "standing"],
     ["log"],
-    ["log", "--verify"],
     ["log", "verify"],
-    ["log", "show", "1"],
     ["status"],
     ["policy", "test", "POLICY"],
     ["policy", "check", "POLICY"],
@@ -84,7 +81,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize(
     ("command", "leave"),
-    [*((command, leave_journal) for command in COMMANDS), (COMMANDS[0], leave_wal), (COMMANDS[2], leave_wal)],
+    [*((command, leave_journal) for command in COMMANDS), (COMMANDS[0], leave_wal), (COMMANDS[1], leave_wal)],
 )
 def test_every_command_opens_a_store_whose_writer_was_killed(
     waiting: str, sqlite_url: str, file: Path, command: list[str], leave: Callable[[Path], None]
@@ -115,7 +112,7 @@ async def test_a_run_goes_on_in_a_store_whose_writer_was_killed(sqlite_url: str,
     assert (await runner.verify_execution_logs()).is_intact
 
 
-@pytest.mark.parametrize("pages", [1, 2, 3, 9])
+@pytest.mark.parametrize("pages", [1, 9])
 def test_a_store_that_was_being_made_is_known_at_every_page(file: Path, sqlite_url: str, pages: int) -> None:
     """The journal of a first write has no pages: SQLite cuts the file to its old size."""
     use(sqlite_url)
@@ -220,7 +217,7 @@ def test_a_store_that_may_only_be_read_says_why_it_cannot_be_opened(waiting: str
 # A full disk
 
 
-@pytest.mark.parametrize("more", [-4096, 0, 100, 4096, 10_000])
+@pytest.mark.parametrize("more", [0, 100, 10_000])
 async def test_after_a_full_disk_everything_works_again(sqlite_url: str, file: Path, more: int) -> None:
     async def go_on() -> None:
         for number in range(50):

@@ -26,11 +26,8 @@ def test_a_path_that_no_file_can_have_is_refused(path: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "nonsense",
         "{}",
-        "[]",
         '{"end": [1, 2], "before": [0, ""], "confirmed": true, "finding": null}',
-        "\0" * 512,
         "x" * 600,
     ],
 )

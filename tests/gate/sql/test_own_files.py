@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.gate.sql.own_files import (
-    own_store,
-    replace_private,
-    store_from,
-    why_no_store,
-)
+from openai_responses_mcp.gate.sql.own_files import own_store, replace_private, store_from
 
 
 def test_it_is_in_the_folder_for_state_which_is_the_owners_alone(tmp_path: Path) -> None:
@@ -33,11 +28,6 @@ def test_a_given_store_comes_before_the_environment_and_the_own_file_last(tmp_pa
     assert store_from(None, environ) is None
     Path(own_store(environ).removeprefix("sqlite:///")).touch()
     assert store_from(None, environ) == own_store(environ)
-
-
-def test_why_no_store_says_what_is_missing() -> None:
-    assert "the first guarded call makes one" in why_no_store()
-    assert 'pip install "openai-responses-mcp[guard] @ git+' in why_no_store(lambda name: None)
 
 
 def mode_of(file: Path) -> int:
