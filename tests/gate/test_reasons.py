@@ -1,6 +1,5 @@
 """Reasons as data: stored and chained as such, said in words last, and never read out of words again."""
 
-import itertools
 import json
 from dataclasses import replace
 from functools import partial
@@ -8,12 +7,11 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, TextClause, text
 
-from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
-from openai_responses_mcp.gate.audit.records import ExecutionLog, hash_of, linked
-from openai_responses_mcp.gate.audit.verifying import verification
+from openai_responses_mcp.gate.audit.records import ExecutionLog, hash_of
+from openai_responses_mcp.gate.audit.verifying import contradictions, verification
 from openai_responses_mcp.gate.call_table import RunRecords
-from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolCallRequest, ToolDescription
+from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.reasons import (
     DEFINITION_CHANGED,
@@ -27,15 +25,12 @@ from openai_responses_mcp.gate.reasons import (
     reason_in_record,
     shown,
 )
-from openai_responses_mcp.gate.replaying import decided_otherwise, recorded_calls
-from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.gate.replaying import decided_otherwise
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
-from tests.agents.fake_stores import FakePolicyStore, fake_stores
-from tests.agents.fakes import FakeClock, FakeJudge
-from tests.contracts.guarded.test_standing_store import a_standing
+from tests.agents.fakes import FakeClock
 from tests.gate.policy.reading import a_policy
 from tests.gate.test_replaying import rules_of
 
@@ -47,59 +42,23 @@ JUDGED = Reason("judge", "needs_human", {"risk": 2, "text": "ask somebody"})
 # Words are not data
 
 
-async def a_recorded_log(clock: FakeClock) -> list[ExecutionLog]:
-    """Decisions of many voices, the use of standing approvals that exist and of one that does not."""
-    stores, masking = fake_stores(clock), Masking({})
-    audit = AuditLog(stores.logs, clock, masking)
-    standing = StandingApprovals(stores.standing, stores.approvals, audit, clock, masking)
-    await stores.standing.create(a_standing("sta_unmade"))
-    judge = FakeJudge()
-    judge.on("files/judged", GateDecision("needs_human", 2, "fine (policy rule 1)"))
-    gate = SafetyGate(judge, FakePolicyStore(), masking, standing=standing)
-    tools = ["files/write", "files/read", "files/judged"]
-    for place, name in enumerate(tools):
-        tool = ToolDescription(name, "mcp", definition_hash="definition")
-        request = ToolCallRequest(name, "mcp", {"path": "a"}, target_tool=tool, run_id="r1", tool_call_id=f"c{place}")
-        decision = await gate.evaluate(None, request, GateContext())
-        await audit.record(RunRecords("r1", masking).decision(request, decision))
-    call = PlannedCall("c9", ToolDescription("files/late", "mcp"), {})
-    await audit.record(RunRecords("r1", masking).about(call, "started", "started"))
-    return await audit.query()
-
-
-def in_other_words(logs: list[ExecutionLog]) -> list[ExecutionLog]:
-    reworded: list[ExecutionLog] = []
-    for log in logs:
-        other = replace(log, reason="risk 3 needs a human under the profile balanced; as somebody else would say it")
-        reworded.append(linked(other, reworded[-1] if reworded else None))
-    return reworded
-
-
-async def test_other_words_for_a_reason_change_nothing_that_a_check_or_a_replay_finds(clock: FakeClock) -> None:
-    logs = await a_recorded_log(clock)
-    reworded = in_other_words(logs)
-    found, again = (verification(one, None, "") for one in (logs, reworded))
-    assert not found.is_intact  # both kinds of findings are among them
-    assert again == found
-    rules = [{"tools": ["files/*"], "decide": choice} for choice in ("allow", "ask", "deny")]
-    for rule, profile in itertools.product(rules, PROFILES.values()):
-        policy = a_policy(rules=[rule], scopes=["mcp:*"])
-        replayed = [
-            [
-                one and (one.decision, one.log.sequence)
-                for one in (decided_otherwise(log, rules_of(policy), profile, {}) for log in recorded_calls(some))
-            ]
-            for some in (logs, reworded)
-        ]
-        assert replayed[0] == replayed[1]
-
-
-async def test_a_judge_whose_words_look_like_a_rule_is_still_the_judge(clock: FakeClock) -> None:
-    [judged] = [
-        log for log in await a_recorded_log(clock) if log.tool_name == "files/judged" and log.event == "decision"
-    ]
+def test_a_judge_whose_words_look_like_a_rule_is_still_the_judge() -> None:
+    judged = Reason("judge", "needs_human", {"risk": 2, "text": "fine (policy rule 1)"})
+    words = "risk 3 needs a human under the profile balanced"
+    log = ExecutionLog(
+        "r", "c", "decision", "needs_human", "2026", "files/write", "mcp", 3, reason=words, reasons=(judged,)
+    )
     policy = a_policy(rules=[{"tools": ["files/*"], "decide": "allow"}])
-    assert decided_otherwise(judged, rules_of(policy), PROFILES["balanced"], {}) is None
+    assert decided_otherwise(log, rules_of(policy), PROFILES["balanced"], {}) is None
+
+
+def test_the_words_of_a_record_do_not_say_which_standing_approval_was_used() -> None:
+    words = "a standing approval allows it always, with any arguments (sta_1)"
+    used = (Reason("standing", "allow", {"standing_id": "sta_unmade"}),)
+    made = ExecutionLog("r", "sta_1", "standing_made", "allow", "2026")
+    logs = [made, replace(made, tool_call_id="c", event="standing_used", reason=words, reasons=used)]
+    [finding] = contradictions(logs)
+    assert "used a standing approval that is not in the log" in finding.problem
 
 
 def test_a_reason_is_new_unless_the_same_voice_said_the_same() -> None:

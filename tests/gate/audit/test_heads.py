@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.records import (
     BEGINNING,
     UNREADABLE,
@@ -15,7 +14,6 @@ from openai_responses_mcp.gate.audit.records import (
     LogPlace,
     announced,
     confirmed,
-    kept_finding,
     linked,
     misfit_of_log,
 )
@@ -49,22 +47,6 @@ def test_a_log_that_does_not_fit_its_head_is_said_in_words() -> None:
     assert found(UNREADABLE, []) == LogFinding(1, "the head of the log cannot be read")
 
 
-def test_a_finding_that_a_head_has_kept_can_be_said_in_other_languages() -> None:
-    gone = "record 2 is not in the log any more: removed, or archived with another head"
-    for number, problem in [
-        *(
-            found(head, logs) or FOUND
-            for head, logs in ((None, LOGS), (HEAD, LOGS[:1]), (HEAD, chain(2, "r2")), (HEAD, LOGS))
-        ),
-        UNREADABLE.finding or FOUND,
-        (2, gone),
-    ]:
-        kept = kept_finding(number, str(problem))
-        assert kept == (number, problem)
-        assert isinstance(kept.problem, Sentence)
-    assert kept_finding(*FOUND) == FOUND
-
-
 def test_records_that_were_announced_and_never_written_leave_the_log_to_others() -> None:
     head = Head(LogPlace(3, "never written"), LogPlace.of(LOGS[1]))
     assert found(head, LOGS, is_sole_writer=False) is None
@@ -94,12 +76,3 @@ def test_a_head_is_confirmed_at_its_record_and_never_moves_back() -> None:
     assert confirmed(Head(third, END), LOGS[2], is_accepting=False) == ends_there
     assert confirmed(ends_there, LOGS[1], is_accepting=False) is None
     assert confirmed(ends_there, LOGS[1], is_accepting=True) == replace(ends_there, accepted=LogPlace.of(LOGS[1]))
-
-
-def test_a_head_keeps_its_finding_until_it_is_accepted() -> None:
-    third = LogPlace.of(LOGS[2])
-    bad = Head(third, END, finding=FOUND)
-    assert confirmed(bad, LOGS[2], is_accepting=False) == Head(third, third, is_confirmed=True, finding=FOUND)
-    assert confirmed(bad, LOGS[2], is_accepting=True) == Head(third, third, is_confirmed=True, accepted=third)
-    assert confirmed(bad, LOGS[1], is_accepting=False) is None
-    assert confirmed(bad, LOGS[1], is_accepting=True) == Head(third, END, accepted=LogPlace.of(LOGS[1]))

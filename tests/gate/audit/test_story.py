@@ -102,13 +102,6 @@ def test_an_acceptance_covers_a_story_and_none_that_comes_later() -> None:
     assert verification([*logs, later, stranger], None, "").first_bad == 4
 
 
-def test_an_acceptance_of_an_empty_log_covers_nothing() -> None:
-    logs = accepted([])
-    later = linked(ExecutionLog("r1", "c9", "started", "started", "2026"), logs[-1])
-    assert verification(logs, None, "").is_intact
-    assert verification([*logs, later], None, "").first_bad == 2
-
-
 @pytest.mark.parametrize("changed", [{"records": "1"}, {"records": 7}, {"fingerprint": "x"}, {"records": None}])
 def test_an_acceptance_that_fits_no_log_covers_nothing(changed: dict[str, object]) -> None:
     assert not verification(accepted(story("started"), **changed), None, "").is_intact
