@@ -315,18 +315,14 @@ async def wait_until_cancelled(leg: Leg, response_id: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_background_request_reports_its_id_once_and_before_the_reply(leg: Leg) -> None:
+async def test_only_a_background_request_reports_its_id_once_and_before_the_reply(leg: Leg) -> None:
     started: list[str] = []
+    await asyncio.wait_for(leg.gateway.respond(REQUEST, None, started.append), leg.wait_seconds)
+    assert started == []
     responding = leg.gateway.respond(IN_BACKGROUND, None, started.append)
     reply = await asyncio.wait_for(responding, leg.wait_seconds)
     assert reply.text.strip()
     assert started == [reply.response_id]
-
-
-async def test_a_foreground_request_reports_no_id(leg: Leg) -> None:
-    started: list[str] = []
-    await asyncio.wait_for(leg.gateway.respond(REQUEST, None, started.append), leg.wait_seconds)
-    assert started == []
 
 
 async def test_a_running_response_can_be_looked_up_and_followed_while_it_is_asked_for(leg: Leg) -> None:

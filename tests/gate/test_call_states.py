@@ -60,6 +60,11 @@ def test_a_call_in_an_ended_or_undecided_state_is_not_let_through() -> None:
 # Saved, and recorded
 
 
+def test_states_and_events_keep_the_names_that_earlier_versions_saved_and_showed() -> None:
+    for one in (*CallState, *CallEvent):
+        assert one.value == one.name.lower()
+
+
 def test_answers_and_questions_are_read_back_also_those_of_earlier_versions() -> None:
     asked = Reason("judge", "needs_human", {"text": "ask somebody"})
     answer, question = HumanAnswer(Permit("c1", "a", "d"), (asked,)), BudgetQuestion("calls per run r1", asked, 5)

@@ -213,8 +213,16 @@ def test_unknown_names_are_found() -> None:
     for rule, found in cases:
         policy = a_policy(rules=[{"decide": "ask", **rule}])
         assert [reason for _, reason in unknown_names(policy, KNOWN)] == found
-    [(_, reason)] = unknown_names(a_policy(rules=[{"tools": ["npx/*"], "decide": "ask"}]), KnownTools(frozenset(), {}))
-    assert reason.endswith("(none is known yet)")
+
+
+def test_the_ways_to_start_a_server_are_no_names_of_servers() -> None:
+    launchers = ["npx", "uvx", "uv", "bunx", "pnpm", "node", "python", "python3", "docker", "deno"]
+    policy = a_policy(rules=[{"tools": [f"{name}/*"], "decide": "ask"} for name in launchers])
+    found = [reason for _, reason in unknown_names(policy, KnownTools(frozenset(), {}))]
+    assert found == [
+        f"{name} is how a server is started; guards now take the name of the server itself (none is known yet)"
+        for name in launchers
+    ]
 
 
 def test_findings_are_listed_from_the_worst_on() -> None:

@@ -39,6 +39,12 @@ def test_limits_may_allow_nothing_or_refuse_nothing_and_scopes_may_be_a_list() -
     assert PolicyProfile("fast", 0, 6, scopes).allowed_tool_scopes == ("mcp:*", "*:pay")
 
 
+def test_functions_and_skills_are_in_scope_of_every_profile_and_servers_of_all_but_strict() -> None:
+    scopes = {name: set(profile.allowed_tool_scopes) for name, profile in PROFILES.items()}
+    own = {"function:*", "skill:*"}
+    assert scopes == {"strict": own, "balanced": {*own, "mcp:*"}, "fast": {*own, "mcp:*"}}
+
+
 def test_the_profile_is_balanced_where_none_is_named_and_an_unknown_name_is_refused() -> None:
     assert Policy().profile_name() == "balanced"
     with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID"):

@@ -6,13 +6,10 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 
 from openai_responses_mcp.agents.testing import ScriptedCall
-from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, misfit_of_log
-from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fake_stores import FakeHead
-from tests.agents.fakes import ODD_TEXTS, FakeClock
 from tests.agents.scenes import Scene
 
 
@@ -68,14 +65,3 @@ async def test_each_call_takes_two_durable_writes_and_the_run_one_more(sqlite_ur
         event.remove(Engine, "commit", note)
     assert len(scene.ran) == calls
     assert sum(committed) == 2 * calls + 1
-
-
-async def test_a_denial_is_recorded_whatever_characters_its_reason_has(clock: FakeClock, store_url: str) -> None:
-    database = SqlDatabase(store_url)
-    audit = AuditLog(SqlExecutionLogStore(database), clock, Masking({}), "required")
-    for text in ODD_TEXTS:
-        await audit.record(AuditEntry("r1", text, "decision", "deny", text, "mcp", 3, text, {text: text}, text))
-    await audit.record(AuditEntry("r1", "c2", "decision", "allow"))
-    assert [log.reason for log in await audit.query()] == [*ODD_TEXTS, ""]
-    assert (await audit.verify()).is_intact
-    database.close()

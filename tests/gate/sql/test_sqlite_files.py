@@ -77,19 +77,6 @@ def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(tmp_path: Path
     assert [one.name for one in tmp_path.iterdir()] == ["hosts"]
 
 
-def test_the_database_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "theirs.db"
-    connection = sqlite3.connect(file)
-    connection.execute("CREATE TABLE theirs (a)")
-    connection.commit()
-    connection.close()
-    file.chmod(0o644)
-    before = file.read_bytes()
-    with pytest.raises(AgentsError, match="something else"):
-        use(f"sqlite:///{file}")
-    assert (file.read_bytes(), mode_of(file)) == (before, 0o644)
-
-
 @pytest.mark.parametrize("kind", ["folder", "pipe"])
 def test_a_folder_or_a_pipe_is_refused_as_a_store(tmp_path: Path, kind: str) -> None:
     place = tmp_path / "place"
