@@ -352,6 +352,7 @@ def test_every_text_comes_back_from_the_file(tmp_path: Path) -> None:
         text_of([]),
         '{"archive": 1}\n{"arguments": {}}\n',
         text_of([ExecutionLog(*"abcde")]) + "{}\n",
+        "{}\n[1]\n",
     ],
 )
 def test_a_file_that_is_not_an_archive_is_reported(text: str, tmp_path: Path) -> None:
