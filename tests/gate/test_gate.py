@@ -15,6 +15,7 @@ from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, Poli
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import Decision, Reason, Voice
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate, decide, failed
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPolicyStore
@@ -78,6 +79,8 @@ def test_a_tool_outside_the_scopes_is_refused() -> None:
 
 
 def test_a_decision_says_why() -> None:
+    silent = decide(FUNCTION, GateDecision("allow", 1, ""), PROFILES["balanced"])
+    assert [reason.voice for reason in silent.reasons] == ["profile"]
     tool = replace(FUNCTION, require_approval=True)
     outcome = decide(tool, allowed(3), PROFILES["balanced"], require_human_approval=True)
     assert outcome.reason == (
@@ -235,6 +238,8 @@ async def failing_over_a_failure(*_: Any) -> GateDecision:
     ("judge", "failure"),
     [
         (failing_over_a_failure, "LookupError: no such rule"),
+        (lambda *_: PROFILES["x" * 498], f"KeyError: '{'x' * 498}'"),
+        (lambda *_: next(iter(())), "StopIteration"),
         (failing, "LookupError: no such rule:  [2J 5, my key is ‹sk-…, 19 characters›"),
         (lambda *_: PROFILES["x" * 600], f"KeyError: '{'x' * 498}…"),
     ],
@@ -317,3 +322,8 @@ async def test_verdicts_may_be_sync_async_and_mappings() -> None:
 async def test_allow_all_allows() -> None:
     decision = await a_gate(SafetyAgent.allow_all()).evaluate(None, a_request(), GateContext("strict"))
     assert decision == GateDecision("allow", 1, "everything is allowed")
+
+
+def test_a_gate_checks_schemas_with_the_checker_that_it_is_given() -> None:
+    given = SchemaChecker()
+    assert a_gate(schemas=given).schemas is given

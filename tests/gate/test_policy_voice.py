@@ -111,6 +111,12 @@ class Bench:
 ALLOW_FILES = {"tools": ["files/*"], "decide": "allow"}
 
 
+async def test_the_judge_is_not_shown_what_the_file_refuses() -> None:
+    bench = Bench({"tools": ["files/*"], "decide": "deny"})
+    assert await bench.decided(path="a") == "deny"
+    assert bench.judge.requests == []
+
+
 async def test_the_file_names_the_profile_unless_the_run_chose_one() -> None:
     bench = Bench(profile="fast")
     assert await bench.decided() == "allow"
@@ -162,6 +168,11 @@ async def test_an_approved_call_is_refused_if_the_file_denies_it_by_now() -> Non
     assert refusal is not None
     assert refusal.decision == "deny"
     assert await gate.denial(TOOL, {"path": "/tmp/a"}, None) is None
+
+
+async def test_a_hosted_tool_outside_the_scopes_is_refused() -> None:
+    decision, reason = await Bench(scopes=["mcp:*"]).offered(SEARCH)
+    assert (decision, reason) == ("deny", "function:web_search is outside the scopes of the profile balanced")
 
 
 async def test_a_path_to_the_guards_own_files_asks_whatever_a_rule_says() -> None:
