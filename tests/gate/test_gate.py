@@ -327,3 +327,8 @@ async def test_allow_all_allows() -> None:
 def test_a_gate_checks_schemas_with_the_checker_that_it_is_given() -> None:
     given = SchemaChecker()
     assert a_gate(schemas=given).schemas is given
+
+
+def test_a_safety_agent_needs_a_callable() -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+        SafetyAgent("allow")  # type: ignore[arg-type]

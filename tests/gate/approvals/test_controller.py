@@ -401,6 +401,16 @@ async def test_a_change_in_the_store_after_the_decision_breaks_the_seal(desk: De
     assert (await desk.token_refusal(token))["reason"] == "changed"
 
 
+async def test_two_who_find_a_token_expired_open_one_request(desk: Desk, clock: FakeClock) -> None:
+    request, _ = await desk.decided()
+    record = await desk.controller.get(request.approval_id)
+    clock.move(900)
+    now = timestamp(clock.now())
+    assert await desk.controller._reopen(record, now) is not None
+    assert await desk.another()._reopen(record, now) is None
+    assert len(await desk.controller.pending("r1")) == 1
+
+
 async def test_the_response_of_a_human_is_stored_without_secrets(desk: Desk) -> None:
     (request,) = await desk.ask()
     await desk.controller.respond(await desk.controller.get(request.approval_id), "use sk-0123456789")

@@ -379,6 +379,14 @@ def test_a_head_with_everything_in_it_fits_its_file(tmp_path: Path) -> None:
     assert known.archived_to == 999_999_998
 
 
+async def test_a_made_up_archive_without_a_place_covers_nothing(room: Room) -> None:
+    await room.call("c1", "started")
+    theirs = SqlExecutionLogStore(room.database)
+    await theirs.append(ExecutionLog("log", "a", LOG_ARCHIVED, "archived", "2026", arguments={"through": "x"}))
+    found = await room.audit(is_sole_writer=False).verify()
+    assert any("record 2 archives records in the name of somebody without a name" in one for one in found.findings)
+
+
 def test_findings_of_archived_records_are_not_repeated_and_odd_ones_are_ignored() -> None:
     """The contradiction was a finding in the log that it was moved out of."""
     rows = [["r", "c", "started", "started"], ["r", "c", "started"], "four", 5]

@@ -196,6 +196,7 @@ LABEL = "‹OPENAI_API_KEY›"
 def test_an_unchanged_label_becomes_the_secret_again() -> None:
     cases: list[tuple[dict[str, object], dict[str, object], dict[str, object], dict[str, object]]] = [
         ({"key": LABEL, "n": 2}, {"key": LABEL, "n": 1}, {"key": "sk-1", "n": 1}, {"key": "sk-1", "n": 2}),
+        ({"a": {"key": LABEL}}, {"a": {"key": LABEL}}, {"a": {"key": "sk-1"}}, {"a": {"key": "sk-1"}}),
         ({"a": [LABEL, "x", "y"]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["sk-1", "x", "y"]}),
         ({"a": [LABEL]}, {"a": [LABEL, "x"]}, {"a": ["sk-1", "x"]}, {"a": ["sk-1"]}),
         ({"a": ["x", LABEL]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["x", LABEL]}),

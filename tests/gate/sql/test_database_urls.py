@@ -16,6 +16,7 @@ def test_a_url_that_cannot_be_used_is_explained() -> None:
     cases: list[tuple[Any, str]] = [
         ("agents.db", "not a database URL"),
         ("postgres://me@host/db", "begins with postgresql://"),
+        ("mysql://host/db", "not mysql:"),
         ("sqlite:///a\0b.db", "not a database URL"),
         ("postgresql+psycopg2://me@host/db", "psycopg2"),
         ("postgresql+nothing://me@host/db", "does not exist"),

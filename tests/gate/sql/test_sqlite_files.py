@@ -11,7 +11,7 @@ import pytest
 from openai_responses_mcp.agents import Agent, create_runner
 from openai_responses_mcp.agents.testing import ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.database_urls import make_private
+from openai_responses_mcp.gate.sql.database_urls import create_private, make_private
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from tests.agents.fakes import FakeJudge, code_of
 
@@ -135,6 +135,13 @@ def test_a_file_that_is_replaced_under_a_running_program_takes_nothing(tmp_path:
     with pytest.raises(AgentsError, match="was moved or replaced while it was in use; restart"):
         database.work_now(lambda connection: connection.exec_driver_sql(write))
     database.close()
+
+
+def test_a_file_that_is_there_already_is_not_created_again(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("kept")
+    (tmp_path / "there").chmod(0o644)
+    assert create_private(tmp_path / "there") is False
+    assert (mode_of(tmp_path / "there"), (tmp_path / "there").read_text()) == (0o644, "kept")
 
 
 def test_a_file_of_somebody_else_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
