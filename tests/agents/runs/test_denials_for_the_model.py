@@ -1,11 +1,9 @@
 """A human refuses a call and wants the model to know: the run goes on, and the rest of the turn is decided again."""
 
-import pytest
-
 from openai_responses_mcp.agents import Agent
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
 from openai_responses_mcp.agents.testing import ScriptedCall
-from tests.agents.fakes import ASK, FakeClock, code_of, within
+from tests.agents.fakes import ASK, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 PAY_MORE = ScriptedCall("pay", {"amount": 7}, "p-2")
@@ -101,22 +99,3 @@ async def test_a_human_response_reaches_the_model_after_a_second_pause() -> None
     again = await within(scene.runner.run(scene.agent, "", options))
     await within(scene.runner.approve_and_resume(run.run_id, again.interruptions[0].approval_id))
     assert str(scene.heard[-1]).count("急いで") == 1
-
-
-async def test_a_denial_for_the_model_never_expires(clock: FakeClock) -> None:
-    scene = Scene(PAY, "then not", clock=clock, resume_token_ttl_sec=60)
-    run, _ = await scene.decided("deny", tell_model=True)
-    clock.move(3600)
-    assert (await within(scene.runner.resume_run(run.run_id))).output_text == "then not"
-
-
-@pytest.mark.parametrize(
-    ("decision", "more"),
-    [("approve", {"tell_model": True}), ("deny", {"tell_model": "yes"}), ("deny", {"arguments": {"amount": 1}})],
-)
-async def test_a_decision_that_contradicts_itself_is_refused(decision: str, more: dict[str, object]) -> None:
-    scene = Scene(PAY, "never said")
-    run = await scene.paused()
-    work = scene.runner.submit_approval(run.interruptions[0].approval_id, decision, **more)  # type: ignore[arg-type]
-    assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
-    assert len(await scene.runner.get_pending_approvals(run.run_id)) == 1

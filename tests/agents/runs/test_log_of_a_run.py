@@ -9,27 +9,8 @@ from openai_responses_mcp.agents.runs.models import RunOptions
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.rules import PolicyProfile
-from tests.agents.fake_stores import FakeExecutionLogStore
-from tests.agents.fakes import BreakableLogStore, FakeClock, FakeJudge, code_of, within
+from tests.agents.fakes import FakeJudge, within
 from tests.agents.scenes import LOOK, PAY, Scene
-
-
-async def test_the_log_is_found_by_run_and_by_time(clock: FakeClock) -> None:
-    scene = Scene(LOOK, "one", LOOK, "two", clock=clock)
-    first = await scene.go()
-    clock.move(60)
-    second = await scene.go()
-    assert {log.run_id for log in await scene.runner.get_execution_logs(first.run_id)} == {first.run_id}
-    logs = await scene.runner.get_execution_logs(since="2026-11-16T09:01:00+00:00")
-    assert {log.run_id for log in logs} == {second.run_id}
-
-
-async def test_required_reports_an_outcome_that_could_not_be_recorded() -> None:
-    store = BreakableLogStore(FakeExecutionLogStore())
-    store.breaks_at = lambda log: log.event == "outcome"
-    scene = Scene(LOOK, "one", store="sqlite://", log_store=store, audit="required")
-    assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
-    assert scene.ran == ["look here"]
 
 
 class PatientJudge(FakeJudge):

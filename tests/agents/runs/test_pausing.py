@@ -1,10 +1,7 @@
 """Runs that wait for a human, and go on."""
 
-import asyncio
-
 import pytest
 
-from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions
 from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import FakeClock, code_of, within
@@ -61,15 +58,6 @@ async def test_with_several_in_one_turn_nothing_runs_until_all_are_decided() -> 
     assert sorted(scene.ran) == ["pay 5", "pay 6"]
 
 
-async def test_of_two_tokens_of_a_turn_only_one_resumes_it() -> None:
-    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "all good")
-    paused = await scene.paused()
-    tokens = [await scene.runner.submit_approval(one.approval_id, "approve") for one in paused.interruptions]
-    codes = await asyncio.gather(*(code_of(scene.runner.resume_run(paused.run_id, token.token)) for token in tokens))
-    assert sorted(codes) == ["", "AGENTS-E-RESUME-TOKEN"]
-    assert sorted(scene.ran) == ["pay 5", "pay 6"]
-
-
 async def test_one_denied_of_several_stops_them_all() -> None:
     scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")])
     paused = await scene.paused()
@@ -93,25 +81,6 @@ async def test_pending_approvals_of_an_unknown_run_are_an_error_and_of_a_known_o
     assert await scene.runner.get_pending_approvals(result.run_id) == []
     assert await scene.runner.get_pending_approvals() == []
     assert await code_of(scene.runner.get_pending_approvals("run_x")) == "AGENTS-E-APPROVAL-NOT-FOUND"
-
-
-async def test_a_run_can_pause_more_than_once() -> None:
-    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"), "all good")
-    paused = await scene.paused()
-    again = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert (again.run_id, scene.ran) == (paused.run_id, ["pay 5"])
-    result = await within(scene.runner.approve_and_resume(again.run_id, again.interruptions[0].approval_id))
-    assert (result.output_text, scene.ran) == ("all good", ["pay 5", "pay 6"])
-    assert [call.tool_call_id for call in result.tool_calls] == ["p-1", "p-2"]
-
-
-async def test_resume_through_the_options_gives_the_model_the_humans_words() -> None:
-    scene = Scene(PAY, "all good")
-    paused, token = await scene.decided()
-    resume = ResumeOptions(token.token, human_response="but not again this month")
-    result = await scene.go(Extensions(resume=resume))
-    assert (result.run_id, result.output_text, scene.ran) == (paused.run_id, "all good", ["pay 5"])
-    assert "but not again this month" in str(scene.heard[-1])
 
 
 async def test_an_expired_token_asks_again_and_the_new_one_works(clock: FakeClock) -> None:

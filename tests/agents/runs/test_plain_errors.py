@@ -27,19 +27,6 @@ async def test_options_in_a_dict_are_refused() -> None:
     assert "RunOptions" in await error_of(work)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: RunOptions(extensions={"require_human_approval": True}),  # type: ignore[arg-type]
-        lambda: RunOptions(stream="yes"),  # type: ignore[arg-type]
-        lambda: RunOptions(sdk=[("context", 1)]),  # type: ignore[arg-type]
-    ],
-)
-def test_options_of_the_wrong_type_are_refused(make: Any) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        make()
-
-
 async def test_a_resume_takes_no_extensions() -> None:
     scene = Scene(PAY)
     run = await scene.paused()

@@ -2,7 +2,7 @@
 
 from openai_responses_mcp.agents import Agent
 from openai_responses_mcp.agents.runs.models import Extensions, RequestedToolCall, RunOptions
-from tests.agents.fakes import code_of, within
+from tests.agents.fakes import within
 from tests.agents.scenes import Scene
 
 
@@ -33,9 +33,3 @@ async def test_a_requested_call_can_wait_for_a_human_elsewhere(sqlite_url: str) 
     (request,) = await other.runner.get_pending_approvals(paused.run_id)
     result = await within(other.runner.approve_and_resume(paused.run_id, request.approval_id, agent=other.agent))
     assert (result.output_text, scene.ran, other.ran) == ("paid 7", [], ["pay 7"])
-
-
-async def test_a_requested_call_of_an_unknown_tool_is_refused() -> None:
-    scene = Scene()
-    extensions = Extensions(tool_calls=(RequestedToolCall("fly"),))
-    assert await code_of(scene.go(extensions)) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"

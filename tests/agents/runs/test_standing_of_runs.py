@@ -2,13 +2,10 @@
 
 import pytest
 
-from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.desk.opening import open_desk_parts
-from openai_responses_mcp.gate.approvals.models import StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.errors import StoreUnavailable
-from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_stores import FakeStandingStore
 from tests.agents.fakes import ASK, DENY, code_of, within
 from tests.agents.scenes import PAY, Scene
@@ -51,15 +48,6 @@ async def test_standing_approvals_of_a_session_end_when_its_run_is_refused(sqlit
     assert await open_desk_parts(sqlite_url).standing.list() == []
 
 
-async def test_a_standing_approval_does_not_answer_for_the_caller(sqlite_url: str) -> None:
-    scene = Scene(PAY, "done", PAY_MORE, store=sqlite_url)
-    await within(scene.runner.resume_run(await allowed(scene, sqlite_url, StandingTerms(always=True))))
-    again = await scene.go(Extensions(require_human_approval=True))
-    assert [request.reason for request in again.interruptions] == [
-        "risk 3 needs a human under the profile balanced; the caller asks for approval"
-    ]
-
-
 async def test_a_result_is_returned_even_if_the_session_cannot_be_ended(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -74,16 +62,3 @@ async def test_a_result_is_returned_even_if_the_session_cannot_be_ended(
     result = await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
     assert result.output_text == "done"
     assert "could not be ended" in caplog.text
-
-
-async def test_a_standing_approval_that_was_inserted_into_the_store_is_a_finding(sqlite_url: str) -> None:
-    scene = Scene(PAY, PAY, "done", store=sqlite_url)
-    await scene.paused()
-    pay = scene.judge.requests[0].target_tool
-    assert pay is not None
-    by_hand = StandingApproval("sta_0", "function", "pay", pay.definition_hash, "2026", "a", "r")
-    await open_stores(sqlite_url).standing.create(by_hand)
-    assert (await scene.go()).output_text == "done"
-    found = await scene.runner.verify_execution_logs()
-    assert not found.is_intact
-    assert "a standing approval that is not in the log" in found.problem
