@@ -102,10 +102,3 @@ async def test_a_block_of_python_is_a_script(block: Block, folder: Path) -> None
 async def test_a_block_of_console_is_what_a_terminal_shows(block: Block, folder: Path) -> None:
     prompt, _, shown = block.text.partition("\n")
     assert await printed_by(shlex.split(prompt.removeprefix("$ ")), folder) == (0, shown, "")
-
-
-def test_every_block_is_used_by_a_test() -> None:
-    kinds = {block.language for page in PAGES for block in blocks_of(page)}
-    assert kinds == {"console", "markdown", "python", "text"}
-    used = [block for page in PAGES for block in blocks_of(page) if block.shown is not None]
-    assert len(used) == sum(block.language == "text" for page in PAGES for block in blocks_of(page))

@@ -79,11 +79,6 @@ async def test_the_first_rule_that_fits_decides(file: Path, tmp_path: Path) -> N
     ]
 
 
-async def test_a_rule_allows_nothing_that_the_caller_wants_to_see(file: Path, tmp_path: Path) -> None:
-    office = Office(file, RULES.format(folder=tmp_path))
-    assert (await office.asks_to_save(f"{tmp_path}/a", require_human_approval=True)).interruptions
-
-
 async def test_a_file_that_changes_during_a_run_counts_with_the_next_call(file: Path) -> None:
     office = Office(file, "version: 1\nprofile: fast\n")
 
@@ -98,19 +93,6 @@ async def test_a_file_that_changes_during_a_run_counts_with_the_next_call(file: 
     office.model.enqueue(save, harder, save, "never said")
     with pytest.raises(AgentsError, match="policy rule 1"):
         await within(office.runner.run(office.agent, "go"))
-    assert office.saved == ["a"]
-
-
-async def test_the_result_names_the_profile_of_the_file(file: Path) -> None:
-    result = await Office(file, "version: 1\nprofile: fast\n").asks_to_save("a")
-    assert result.extensions["policy_profile"] == "fast"
-
-
-async def test_a_paused_run_goes_on_under_the_file(file: Path) -> None:
-    office = Office(file, "version: 1\nrules: [{tools: [function/save], decide: ask, reason: a person looks}]\n")
-    paused = await office.asks_to_save("a")
-    assert paused.interruptions[0].reason == "a person looks (policy rule 1)"
-    await within(office.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert office.saved == ["a"]
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from openai_responses_mcp.agents import Agent, AgentsError, tool
 from openai_responses_mcp.agents.testing import ScriptedCall
-from tests.agents.fakes import ASK, DENY, code_of, collected, within
-from tests.agents.scenes import LOOK, PAY, Scene
+from tests.agents.fakes import DENY, code_of, collected
+from tests.agents.scenes import LOOK, Scene
 
 OVER = ScriptedCall("transfer_to_other", {}, "h-1")
 INSIDE = ScriptedCall("ask", {"input": "do it"}, "o-1")
@@ -48,18 +48,6 @@ async def test_a_handoff_is_judged_by_its_target_and_the_next_turn_with_the_new_
     assert [call.output for call in result.tool_calls] == ["Other", "saw here"]
 
 
-async def test_a_handoff_can_wait_and_be_resumed_elsewhere(sqlite_url: str) -> None:
-    first, second = Scene(OVER, store=sqlite_url), Scene("other here", store=sqlite_url)
-    for scene in (first, second):
-        scene.agent.handoffs = [Agent(name="Other", model=scene.model)]
-    first.judge.on("Other", ASK)
-    paused = await first.paused()
-    approval_id = paused.interruptions[0].approval_id
-    result = await within(second.runner.approve_and_resume(paused.run_id, approval_id, agent=second.agent))
-    assert (result.output_text, result.last_agent) == ("other here", second.agent.handoffs[0])
-    assert (paused.usage.requests, result.usage.requests) == (1, 2)
-
-
 def with_an_agent_inside(scene: Scene) -> None:
     inside = Agent(name="Inside", model=scene.model, tools=[scene.look, scene.pay])
     scene.agent.tools = [inside.as_tool("ask", "Ask somebody else.")]
@@ -83,14 +71,3 @@ async def test_a_refusal_inside_ends_the_whole_run() -> None:
     scene.judge.on("look", DENY)
     assert await code_of(scene.go()) == "AGENTS-E-GATE-DENIED"
     assert (scene.ran, len(scene.model.calls)) == ([], 2)
-
-
-async def test_an_agent_inside_can_wait_and_goes_on_elsewhere(sqlite_url: str) -> None:
-    first, second = Scene(INSIDE, PAY, store=sqlite_url), Scene("inner done", "all done", store=sqlite_url)
-    for scene in (first, second):
-        with_an_agent_inside(scene)
-    paused = await first.paused()
-    approval_id = paused.interruptions[0].approval_id
-    result = await within(second.runner.approve_and_resume(paused.run_id, approval_id, agent=second.agent))
-    assert (result.output_text, first.ran, second.ran) == ("all done", [], ["pay 5"])
-    assert [call.tool_call_id for call in result.tool_calls] == ["o-1", "p-1"]

@@ -62,12 +62,6 @@ async def test_a_refusal_comes_out_of_the_swapped_runner(judge: FakeJudge) -> No
         [event async for event in streamed.stream_events()]
 
 
-async def test_an_empty_text_is_passed_on(judge: FakeJudge) -> None:
-    agent = an_adder()
-    assert (await within(guarded.Runner.run(agent, ""))).final_output == "3"
-    assert agent.model.calls[0].input == [{"role": "user", "content": ""}]
-
-
 async def test_errors_of_the_sdks_guardrails_come_out_unchanged(judge: FakeJudge) -> None:
     @sdk.input_guardrail
     async def never(context: Any, agent: Any, input: Any) -> sdk.GuardrailFunctionOutput:

@@ -48,8 +48,3 @@ async def test_an_option_that_the_sdk_does_not_know_is_named() -> None:
         await within(runner.run(agent, "go", RunOptions(sdk={"contxt": 1})))
     assert "contxt" in caught.value.message
     assert "context" in caught.value.message
-
-
-async def test_a_callback_that_is_none_is_refused() -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        create_runner(safety_agent=FakeJudge(), on_approval_requested="me")  # type: ignore[arg-type]

@@ -24,6 +24,18 @@ def in_a_loop_of_its_own(agent: sdk.Agent[Any]) -> Any:
     return asyncio.run(sdk.Runner.run(agent, "do it", run_config=QUIET)).final_output
 
 
+async def in_a_thread_without_await(agent: sdk.Agent[Any]) -> Any:
+    def run() -> Any:
+        asyncio.set_event_loop(loop := asyncio.new_event_loop())
+        try:
+            return sdk.Runner.run_sync(agent, "do it", run_config=QUIET).final_output
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+    return await asyncio.to_thread(run)
+
+
 async def in_a_thread(agent: sdk.Agent[Any]) -> Any:
     said: list[Any] = []
     thread = threading.Thread(target=lambda: said.append(in_a_loop_of_its_own(agent)))
@@ -56,6 +68,7 @@ async def in_a_thread_of_asyncio(agent: sdk.Agent[Any]) -> Any:
 
 SEEN_ALWAYS: list[Callable[[sdk.Agent[Any]], Any]] = [
     in_a_thread_of_asyncio,
+    in_a_thread_without_await,
     through_the_default_runner,
     through_the_default_runner_streamed,
 ]

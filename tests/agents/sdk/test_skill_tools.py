@@ -17,9 +17,7 @@ from openai_responses_mcp.agents import (
 from openai_responses_mcp.agents.composition import load_skills, to_introspection_tools, to_tools
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.rules import PolicyProfile
-from openai_responses_mcp.gate.schema.documents import MOST_PARTS
-from tests.agents.fakes import FakeJudge, last_result, within
+from tests.agents.fakes import FakeJudge, within
 from tests.agents.skills.places import GOOD, write_skill
 from tests.gate.schema.test_checking import doubling
 
@@ -63,22 +61,10 @@ async def test_files_are_named_with_the_instructions_and_read_on_request() -> No
     assert await call(tools, "pdf-tools", {"skill_file": "references/forms.md"}) == "Forms have fields.\n"
 
 
-async def test_a_file_outside_the_skill_is_not_found() -> None:
-    tools = to_tools(await load_skills(GOOD / "pdf-tools"))
-    output = await call(tools, "pdf-tools", {"skill_file": "../writer/SKILL.md"})
-    assert output.startswith("AGENTS-E-SKILL-NOT-FOUND")
-
-
 @pytest.mark.parametrize("mode", ["function_tool", "child_agent"])
 async def test_the_model_gets_an_error_for_input_that_does_not_fit_the_schema(mode: Any) -> None:
     output = await call(to_tools(await load_skills(GOOD, mode)), "summarise-report", {"sentences": 0})
     assert output.startswith("The skill was not used")
-
-
-async def test_arguments_that_are_no_object_fit_no_schema() -> None:
-    tool: Any = to_tools(await load_skills(GOOD / "writer"))[0]
-    for arguments in ("[]", "{", "7"):
-        assert (await tool.on_invoke_tool(None, arguments)).startswith("The skill was not used")
 
 
 async def test_a_child_agent_runs_the_instructions_on_the_callers_model() -> None:
@@ -91,13 +77,6 @@ async def test_a_child_agent_runs_the_instructions_on_the_callers_model() -> Non
     assert result.tool_calls[0].output == "Dear aunt,"
     assert "Ask who the letter is for" in str(model.calls[1].instructions)
     assert "To my aunt" in str(model.calls[1].input)
-
-
-async def test_a_child_agent_streams_on_the_callers_model_too() -> None:
-    model = ScriptedModel([ScriptedCall("skill_writer_skill", {"input": "x"})], "Dear aunt,", "Done.")
-    agent = Agent(name="caller", model=model, tools=to_tools(await load_skills(GOOD / "writer", "child_agent")))
-    events = [event async for event in create_runner(safety_agent=FakeJudge()).run_stream(agent, "Write")]
-    assert last_result(events).output_text == "Done."
 
 
 async def test_a_child_agent_takes_the_model_that_the_run_was_given() -> None:
@@ -131,16 +110,6 @@ async def test_a_child_agent_reads_the_files_of_its_skill_through_the_gate() -> 
     assert "Forms have fields." in str(model.calls[2].input)
 
 
-async def test_allowed_tools_do_not_loosen_the_gate() -> None:
-    runner = create_runner(safety_agent=FakeJudge())
-    await runner.set_policy_profile(PolicyProfile("strict", 1, 5, ("function:*",)))
-    agent = Agent(name="caller", tools=to_tools(await load_skills(GOOD)))
-    extensions = Extensions("strict", tool_calls=(RequestedToolCall("summarise-report", {"text": "x"}),))
-    with pytest.raises(AgentsError) as caught:
-        await within(runner.run(agent, "", RunOptions(extensions=extensions)))
-    assert caught.value.code == "AGENTS-E-GATE-DENIED"
-
-
 async def test_an_approval_is_worth_nothing_for_other_instructions(tmp_path: Path) -> None:
     file = write_skill(tmp_path / "a")
     runner = create_runner(safety_agent=FakeJudge())
@@ -167,13 +136,6 @@ async def test_introspection_tools_list_and_describe() -> None:
     assert summary["constraints"] == []
     assert full["constraints"] == ["Never more than ten sentences.", "No opinions."]
     assert (await call(tools, "skill_describe", {"skill_id": "unknown"})).startswith("AGENTS-E-SKILL-NOT-FOUND")
-
-
-async def test_a_skill_called_list_does_not_take_the_place_of_the_list(tmp_path: Path) -> None:
-    write_skill(tmp_path / "list")
-    skills = await load_skills(tmp_path)
-    names = [tool.name for tool in (*to_tools(skills), *to_introspection_tools(skills))]
-    assert len(set(names)) == 3
 
 
 async def test_the_argument_for_files_cannot_be_taken_by_a_skill(tmp_path: Path) -> None:
@@ -213,9 +175,3 @@ async def test_a_skill_whose_example_takes_for_ever_to_check_is_left_out(tmp_pat
     assert [skill.name for skill in skills] == ["fine"]
     assert [problem.code for problem in skills.problems] == ["AGENTS-E-SKILL-SCHEMA"]
     assert "too many steps" in skills.problems[0].message
-
-
-async def test_a_schema_of_too_many_parts_is_left_out(tmp_path: Path) -> None:
-    write_skill(tmp_path / "a", skill_text({"type": "object", "anyOf": [{} for _ in range(MOST_PARTS)]}))
-    skills = await within(load_skills(tmp_path))
-    assert "parts" in skills.problems[0].message

@@ -122,12 +122,6 @@ async def test_the_profile_of_the_agent_that_takes_over_holds_for_its_calls_wher
         assert await waiting(first, Extensions(policy_profile="fast")) == asked
 
 
-async def test_the_output_rules_of_the_first_agent_hold_after_a_handoff() -> None:
-    rules = create_guardrails_template(output_rules=["launch code"])
-    second = an_agent("B", "the launch code is 1234")
-    assert await code_for(an_agent("A", ScriptedCall("transfer_to_b"), handoffs=[second], guardrails=rules)) == DENIED
-
-
 async def test_the_output_rules_of_the_last_agent_hold_as_well() -> None:
     rules = create_guardrails_template(output_rules=["launch code"])
     second = an_agent("B", "the launch code is 1234", guardrails=rules)
@@ -185,10 +179,3 @@ async def test_a_demand_of_an_agent_used_as_a_tool_holds_for_its_calls() -> None
     inner = an_agent("Inner", LOOK, extensions=Extensions(require_human_approval=True))
     assert await waiting(with_inner(inner)) == ["look"]
     assert RAN == []
-
-
-async def test_a_call_inside_passes_rules_that_do_not_match() -> None:
-    fine = create_guardrails_template(["bomb"], ["bomb"], ["bomb"])
-    inner = an_agent("Inner", LOOK, "inner done", guardrails=fine)
-    assert await code_for(with_inner(inner)) == ""
-    assert RAN == ["here"]

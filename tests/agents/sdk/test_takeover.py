@@ -1,7 +1,5 @@
 """Agents that are taken over: handoffs, runs inside runs, settings of the SDK, and replayed replies."""
 
-import asyncio
-import copy
 from typing import Any
 
 import agents as sdk
@@ -9,15 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
-from openai_responses_mcp.agents.mcp.guarded_tools import guarded_mcp_tools
-from openai_responses_mcp.agents.sdk.engine import RepeatedModel
-from openai_responses_mcp.agents.sdk.takeover import Takeover
-from openai_responses_mcp.agents.sdk.turns import TurnHooks
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.gate.errors import AgentsError
-from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import ASK, FakeJudge, code_of, within
-from tests.agents.runs.ledgers import ledger_on
 
 
 async def test_a_handoff_made_by_hand_leads_to_a_guarded_agent() -> None:
@@ -38,34 +29,6 @@ async def test_a_handoff_made_by_hand_leads_to_a_guarded_agent() -> None:
     result = await within(create_runner(safety_agent=judge).run(agent, "go"))
     assert (result.output_text, result.last_agent) == ("target here", target)
     assert [request.tool_name for request in judge.requests] == ["Somewhere"]
-
-
-async def test_a_replayed_reply_is_given_once_and_then_the_model_is_asked() -> None:
-    rest = ScriptedModel("from the model", "streamed")
-    repeated = RepeatedModel(sdk.ModelResponse(output=[], usage=sdk.Usage(), response_id="before"), lambda: rest)
-    assert (await repeated.get_response(None, "go", None, [])).response_id == "before"
-    assert "from the model" in str((await repeated.get_response(None, "go", None, [])).output)
-    assert len([event async for event in repeated.stream_response(None, "go", None, [])]) == 2
-
-
-async def test_a_sync_tool_that_starts_a_run_itself_is_guarded_too() -> None:
-    judge = FakeJudge()
-    inner = sdk.Agent[Any](name="Inner", model=ScriptedModel("inner done"))
-
-    @sdk.function_tool
-    def sneak() -> str:
-        """Start a run on the side."""
-        loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(loop)
-        try:
-            return str(sdk.Runner.run_sync(inner, "do it").final_output)
-        finally:
-            asyncio.set_event_loop(None)
-            loop.close()
-
-    agent = Agent(name="Outer", model=ScriptedModel(ScriptedCall("sneak"), "done"), tools=[sneak])
-    result = await within(create_runner(safety_agent=judge).run(agent, "go"))
-    assert result.tool_calls[0].output == "inner done"
 
 
 async def test_a_model_for_all_agents_still_speaks_after_a_handoff_was_approved() -> None:
@@ -130,26 +93,3 @@ async def test_a_second_handoff_of_a_turn_is_ignored(stream: bool) -> None:
     assert result.output_text == "all done"
     started = [log.tool_call_id for log in await runner.get_execution_logs() if log.event == "started"]
     assert started == ["h-1", "back", "h-3"]
-
-
-async def test_items_can_be_copied_in_a_handoff_filter() -> None:
-    seen: list[Any] = []
-
-    def copied(data: sdk.HandoffInputData) -> sdk.HandoffInputData:
-        seen.extend(item.agent for item in copy.deepcopy(data.new_items))
-        return data
-
-    second = Agent(name="Second", model=ScriptedModel("done"))
-    transfer = ScriptedCall("transfer_to_second", {})
-    handoff = sdk.handoff(second, input_filter=copied)
-    first = Agent(name="First", model=ScriptedModel(transfer), handoffs=[handoff])
-    await within(create_runner(safety_agent=FakeJudge()).run(first, "go"))
-    assert seen[0] is first
-
-
-async def test_after_a_refusal_no_model_is_asked_any_more() -> None:
-    ledger = ledger_on(FakeExecutionLogStore(), FakeJudge())
-    ledger.refuse(AgentsError("AGENTS-E-GATE-DENIED", "no"))
-    hooks = TurnHooks(Takeover(ledger, guarded_mcp_tools), None)
-    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED"):
-        await hooks.on_llm_start(sdk.RunContextWrapper(context=None), sdk.Agent(name="A"), None, [])

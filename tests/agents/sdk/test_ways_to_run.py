@@ -66,16 +66,6 @@ async def test_the_demo_loop_talks_through_the_runner(
     assert "again" in heard
 
 
-async def test_the_demo_loop_names_the_agent_that_takes_over(
-    judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed(monkeypatch, "go")
-    clerk = a_clerk(ScriptedCall("transfer_to_target", {}))
-    clerk.handoffs = [guarded.Agent(name="target", model=ScriptedModel("all good"))]
-    await within(guarded.run_demo_loop(clerk))
-    assert "[Agent updated: target]" in capsys.readouterr().out
-
-
 async def test_the_demo_loop_shows_a_refusal_and_goes_on(
     judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,7 +78,7 @@ async def test_the_demo_loop_shows_a_refusal_and_goes_on(
     assert RAN == []
 
 
-@pytest.mark.parametrize(("answer", "ran"), [("y", [5]), ("n", []), ("", [])])
+@pytest.mark.parametrize(("answer", "ran"), [("y", [5]), ("", [])])
 async def test_the_demo_loop_asks_its_user(
     answer: str, ran: list[int], judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
