@@ -40,12 +40,9 @@ REPLIES: dict[str, tuple[Any, str]] = {
         lambda number: Reply(200, EVENTS, b"data: " + as_error(number, ERRORS["says-own"]) + b"\n\n"),
         "rejected",
     ),
-    "a stream that ends": (lambda number: Reply(200, EVENTS, nothing_more()), "broken"),
     "a stream that is cut": (lambda number: Reply(200, EVENTS, nothing_more(), ending=Ending.CUT), "broken"),
     "a gateway's error": (lambda number: Reply(502, {"content-type": "text/html"}, b"<h1>Bad gateway</h1>"), "broken"),
-    "JSON that cannot be read": (lambda number: Reply(200, JSON, b"{]"), "broken"),
     "an event that cannot be read": (lambda number: Reply(200, EVENTS, b"data: {]\n\n"), "broken"),
-    "a web page": (lambda number: Reply(200, {"content-type": "text/html"}, b"<h1>Hello</h1>"), "broken"),
     "nothing": (lambda number: Reply(ending=Ending.HANG_UP), "broken"),
 }
 

@@ -1,24 +1,12 @@
 """Connections to real servers, through the gateway and through `hosted_mcp_tool`."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.mcp.connections import open_client
-from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpServerConfig
 from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
 from tests.agents.fakes import code_of, within
 from tests.agents.mcp.conftest import Host, wild
-
-
-async def test_the_gateway_talks_to_a_real_server() -> None:
-    gateway = McpGateway(open_client)
-    handle = await within(gateway.register(McpServerConfig("wild", tuple(wild()))))
-    assert [one.name for one in handle.capabilities] == ["echo"]
-    result: Any = await within(gateway.call("wild", "echo", {"text": "hi"}))
-    assert result.content[0].text == "hi"
-    await gateway.close()
 
 
 async def test_variables_reach_a_server_and_the_rest_of_the_environment_does_not(

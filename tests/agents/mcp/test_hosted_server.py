@@ -89,20 +89,6 @@ async def test_a_server_object_of_the_sdk(host: Host, runner: AgentRunner, is_co
     await given.cleanup()  # type: ignore[no-untyped-call]
 
 
-async def test_a_plain_server_of_the_sdk_is_guarded_too(runner: AgentRunner) -> None:
-    command = wild()
-    async with MCPServerStdio({"command": command[0], "args": command[1:]}, name="plain") as plain:
-        judge = FakeJudge()
-        agent = SdkAgent(name="caller", mcp_servers=[plain])
-        result = await within(
-            create_runner(safety_agent=judge).run(agent, "", asking("plain/echo", {"text": "hi"}, "fast"))
-        )
-    assert judge.requests[0].tool_kind == "mcp"
-    assert judge.requests[0].target_tool is not None
-    assert judge.requests[0].target_tool.own_risk == 3
-    assert "hi" in str(result.tool_calls[0].output)
-
-
 async def test_it_may_be_given_among_the_tools(host: Host) -> None:
     server: Any = host(wild(), name="wild")
     agent = Agent(name="caller", tools=[shout, server], model=ScriptedModel("Hello."))
@@ -190,16 +176,6 @@ async def offered(*servers: HostedMcpServer, tools: Any = (), **options: Any) ->
     return model.calls[0].tool_names
 
 
-async def test_two_servers_with_one_tool_name_get_different_names(host: Host) -> None:
-    left, right = host(wild(), name="left"), host(wild(), name="right")
-    assert await offered(left, right) == ("mcp_left__echo", "mcp_right__echo")
-    judge = FakeJudge()
-    agent = Agent(name="caller", mcp_servers=[left, right])
-    await within(create_runner(safety_agent=judge).run(agent, "", asking("right/echo", {"text": "hi"})))
-    assert [request.tool_name for request in judge.requests] == ["right/echo"]
-    assert {one.name for one in judge.requests[0].tool_catalog} == {"left/echo", "right/echo"}
-
-
 async def test_a_tool_called_like_one_of_the_agents_own_gets_another_name(host: Host) -> None:
     assert await offered(host(wild(), name="wild"), tools=[echo]) == ("mcp_wild__echo", "echo")
 
@@ -230,41 +206,21 @@ async def test_two_servers_of_one_name_are_refused(host: Host) -> None:
 # Pins
 
 
-@pytest.mark.parametrize("change", ["description", "schema", "meta"])
-async def test_a_changed_definition_asks_a_human_again(
-    host: Host, runner: AgentRunner, tmp_path: Path, change: str
-) -> None:
+async def test_a_changed_definition_asks_a_human_again(host: Host, runner: AgentRunner, tmp_path: Path) -> None:
     log = tmp_path / "log"
     server = host(wild("changes", log), name="wild", require_approval=False, risk_levels={"*": 1})
     agent = Agent(name="caller", mcp_servers=[server])
     for _ in range(2):
         assert not (await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"})))).interruptions
     with log.open("a") as file:
-        file.write(f"{change}\n")
+        file.write("meta\n")
     changed = await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"})))
     assert len(changed.interruptions) == 1
     assert "has changed since it was approved" in changed.interruptions[0].prompt
-    shown = changed.interruptions[0].definition_change
-    part = {"schema": "inputSchema", "meta": "_meta"}.get(change, change)
-    assert shown.startswith(f'"{part}"')
+    assert changed.interruptions[0].definition_change.startswith('"_meta"')
     await within(runner.approve_and_resume(changed.run_id, changed.interruptions[0].approval_id))
     assert not (await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"})))).interruptions
     assert log.read_text().count("called") == 4
-
-
-async def test_an_approval_is_worth_nothing_for_another_definition(
-    host: Host, runner: AgentRunner, tmp_path: Path
-) -> None:
-    log = tmp_path / "log"
-    server = host(wild("changes", log), name="wild")
-    agent = Agent(name="caller", mcp_servers=[server])
-    asked = await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"})))
-    with log.open("a") as file:
-        file.write("meta\n")
-    with pytest.raises(AgentsError) as caught:
-        await within(runner.approve_and_resume(asked.run_id, asked.interruptions[0].approval_id))
-    assert caught.value.code == "AGENTS-E-RESUME-TOKEN"
-    assert "called" not in log.read_text()
 
 
 @pytest.mark.parametrize("require_approval", ["never", "always"])
@@ -283,19 +239,6 @@ async def test_definitions_of_a_plain_server_are_pinned_too(
             file.write("description\n")
         changed = await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"}, "fast")))
         assert len(changed.interruptions) == 1
-
-
-async def test_pins_in_a_file_outlive_the_process(host: Host, runner: AgentRunner, tmp_path: Path) -> None:
-    log, pins = tmp_path / "log", tmp_path / "pins.json"
-    options: Any = {"name": "wild", "require_approval": False, "risk_levels": {"*": 1}, "pins": pins}
-    before = host(wild("changes", log), **options)
-    await within(runner.run(Agent(name="a", mcp_servers=[before]), "", asking("wild/echo", {"text": "hi"})))
-    assert pins.stat().st_mode & 0o777 == 0o600
-    with log.open("a") as file:
-        file.write("description\n")
-    after = host(wild("changes", log), **options)
-    result = await within(runner.run(Agent(name="a", mcp_servers=[after]), "", asking("wild/echo", {"text": "hi"})))
-    assert len(result.interruptions) == 1
 
 
 @pytest.mark.parametrize("is_hosted", [True, False])

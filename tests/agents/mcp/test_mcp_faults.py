@@ -46,7 +46,6 @@ async def failure_of(server: Any, *, seconds: float = 30) -> AgentsError:
         ("mute", UNREACHABLE),
         ("dies-at-list", UNREACHABLE),
         ("twice", SCHEMA),
-        ("no-schema", SCHEMA),
         ("bad-list", SCHEMA),
         ("dies", EXEC),
         ("garbage", EXEC),
@@ -58,11 +57,6 @@ async def test_a_bad_server_has_a_code(host: Host, tmp_path: Path, behaviour: st
     failure = await failure_of(host(wild(behaviour, log), name="wild", require_approval=False))
     assert failure.code == code
     assert (log.read_text() if log.exists() else "").count("called") == (1 if code == EXEC else 0)
-
-
-async def test_a_command_that_does_not_exist_is_unreachable(host: Host) -> None:
-    failure = await failure_of(host(["there-is-no-such-program"], name="wild"))
-    assert (failure.code, "no such command" in failure.message) == (UNREACHABLE, True)
 
 
 async def test_an_address_that_is_no_mcp_server_is_unreachable_and_its_keys_are_logged_nowhere(
@@ -86,21 +80,12 @@ async def test_a_server_that_babbles_before_it_starts_works_all_the_same(host: H
     assert await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": "hi"}) == "hi"
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "why"),
-    [
-        ("bad-type", "type of the schema has a form that it should not have"),
-        ("reference-out", "a reference leads out of the schema"),
-    ],
-)
-async def test_arguments_that_cannot_be_checked_go_to_the_server_and_the_record_says_so(
-    host: Host, behaviour: str, why: str
-) -> None:
-    server = host(wild(behaviour), name="wild", require_approval=False)
+async def test_arguments_that_cannot_be_checked_go_to_the_server_and_the_record_says_so(host: Host) -> None:
+    server = host(wild("reference-out"), name="wild", require_approval=False)
     runner = create_runner(safety_agent=FakeJudge())
     assert await call(runner, server, "wild/echo", {"text": "hi"}) == "hi"
     decision = (await runner.get_execution_logs())[0]
-    assert decision.reasons[-1] == Reason("schema", "allow", {"why": why})
+    assert decision.reasons[-1] == Reason("schema", "allow", {"why": "a reference leads out of the schema"})
     assert decision.reason.endswith("its schema cannot be checked here, so the server checks the arguments")
 
 
@@ -124,14 +109,6 @@ async def test_a_server_that_died_is_started_again_for_the_next_call(host: Host,
     for _ in range(2):
         assert (await failure_of(server)).code == EXEC
     assert await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": "hi"}) == "hi"
-    assert log.read_text().count("called") == 3
-
-
-async def test_only_a_tool_that_may_be_repeated_is_repeated(host: Host, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    server = host(wild("dies-twice", log), name="wild", require_approval=False, repeatable=["echo"])
-    runner = create_runner(safety_agent=FakeJudge())
-    assert await call(runner, server, "wild/echo", {"text": "hi"}, seconds=30) == "hi"
     assert log.read_text().count("called") == 3
 
 
@@ -172,11 +149,10 @@ async def test_outside_a_guarded_run_nothing_is_called(host: Host, tmp_path: Pat
     assert "called" not in log.read_text()
 
 
-@pytest.mark.parametrize("arguments", ["[1]", "{"])
-async def test_arguments_that_are_no_object_do_not_reach_the_server(host: Host, tmp_path: Path, arguments: str) -> None:
+async def test_arguments_that_are_no_object_do_not_reach_the_server(host: Host, tmp_path: Path) -> None:
     log = tmp_path / "log"
     server = host(wild("good", log), name="wild", require_approval=False)
-    model = ScriptedModel([ScriptedCall("echo", arguments)], "I see.")
+    model = ScriptedModel([ScriptedCall("echo", "[1]")], "I see.")
     agent = Agent(name="caller", model=model, mcp_servers=[server])
     result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "Say it", FAST))
     assert "not a JSON object" in str(result.tool_calls[0].output)
@@ -198,15 +174,6 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(
         output = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7})
     assert output.startswith("AGENTS-E-MCP-EXEC: wild/echo was not called, because its arguments do not fit its schema")
     assert "text: must be string" in output
-    assert "called" not in log.read_text()
-
-
-@pytest.mark.slow
-async def test_arguments_that_take_for_ever_to_check_do_not_reach_the_server(host: Host, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    server = host(wild("endless-schema", log), name="wild", require_approval=False)
-    output = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7}, seconds=30)
-    assert "too many steps" in output
     assert "called" not in log.read_text()
 
 

@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 from mcp.client.stdio import StdioServerParameters
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest
 
 from openai_responses_mcp.agents.mcp.stdio_server import streams_of
-from tests.agents.mcp.conftest import wild
 
 # Holds the pipe open for as long as it lives, and does not care whether its input ends.
 DEAF = """
@@ -25,22 +22,6 @@ time.sleep(60)
 
 def params(command: list[str]) -> StdioServerParameters:
     return StdioServerParameters(command=command[0], args=command[1:])
-
-
-async def test_a_message_is_a_line_and_the_end_of_the_server_the_end_of_the_stream() -> None:
-    async with asyncio.timeout(30), streams_of(params(wild("refuses"))) as (incoming, outgoing):
-        call = {"name": "echo", "arguments": {}}
-        await outgoing.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params=call)))
-        reply = await incoming.receive()
-        assert isinstance(reply, SessionMessage)
-        assert "text must be short" in str(reply.message)
-        await outgoing.aclose()
-        assert [message async for message in incoming] == []
-
-
-async def test_a_line_that_is_no_message_is_passed_on_as_an_error() -> None:
-    async with asyncio.timeout(30), streams_of(params(wild("babbles"))) as (incoming, _):
-        assert isinstance(await incoming.receive(), ValueError)
 
 
 async def test_a_server_is_ended_even_if_its_caller_is_cancelled(tmp_path: Path) -> None:

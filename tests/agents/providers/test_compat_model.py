@@ -97,13 +97,10 @@ def test_arguments_called_like_a_keyword_stay() -> None:
     assert fitting["tools"][1:] == [{"type": "other"}, 7]
 
 
-@pytest.mark.parametrize("name", ["openai", "anthropic", "openrouter"])
-async def test_a_named_tool_choice_is_sent_where_it_is_understood(
-    name: ProviderName, play: Play, model_of: Ask
-) -> None:
-    stand_in = await play(name)
+async def test_a_named_tool_choice_is_sent_where_it_is_understood(play: Play, model_of: Ask) -> None:
+    stand_in = await play("anthropic")
     settings = ModelSettings(tool_choice="add")
-    await run(Agent(name="a", model=model_of(name), tools=[add, subtract], model_settings=settings))
+    await run(Agent(name="a", model=model_of("anthropic"), tools=[add, subtract], model_settings=settings))
     assert stand_in.bodies[0]["tool_choice"] == {"type": "function", "function": {"name": "add"}}
 
 
@@ -133,13 +130,6 @@ async def test_ollama_cannot_be_made_to_call_a_tool_and_none_are_offered_where_i
     assert "tools" not in stand_in.bodies[0]
 
 
-async def test_other_tool_choices_are_sent_as_they_are(play: Play, model_of: Ask) -> None:
-    stand_in, model, choices = await play("lmstudio"), model_of("lmstudio"), ["none", "required", "auto"]
-    for choice in choices:
-        await run(Agent(name="a", model=model, tools=[add], model_settings=ModelSettings(tool_choice=choice)))
-    assert [body["tool_choice"] for body in stand_in.bodies] == choices
-
-
 async def test_an_answer_of_a_given_form_is_asked_for_in_words_where_the_schema_is_ignored(
     play: Play, model_of: Ask
 ) -> None:
@@ -166,17 +156,15 @@ async def test_anthropic_gets_no_temperature_that_it_refuses(play: Play, model_o
     assert [body["temperature"] for body in stand_in.bodies] == [0.5, 1.0]
 
 
-async def test_tools_on_the_providers_side_are_refused_before_anything_is_sent(play: Play, model_of: Ask) -> None:
+async def test_tools_and_conversations_on_the_providers_side_are_refused_before_anything_is_sent(
+    play: Play, model_of: Ask
+) -> None:
     stand_in = await play("openrouter")
     failure = await failure_of(Agent(name="a", model=model_of("openrouter"), tools=[WebSearchTool()]))
     assert (failure.code, failure.details["feature"]) == ("AGENTS-E-COMPAT-UNSUPPORTED", "hosted_tools")
-    assert stand_in.requests == []
-
-
-async def test_conversations_on_the_providers_side_are_refused(play: Play, model_of: Ask) -> None:
-    await play("gemini")
-    failure = await failure_of(Agent(name="a", model=model_of("gemini")), previous_response_id="resp_1")
+    failure = await failure_of(Agent(name="a", model=model_of("openrouter")), previous_response_id="resp_1")
     assert (failure.code, failure.details["feature"]) == ("AGENTS-E-COMPAT-UNSUPPORTED", "previous_response_id")
+    assert stand_in.requests == []
 
 
 async def test_openrouter_gets_its_own_headers_and_none_that_are_for_openai(
@@ -274,17 +262,14 @@ async def test_a_stream_that_breaks_off_says_so(
     ("reply", "code", "reason", "named"),
     [
         (refusal(400, "no"), "AGENTS-E-COMPAT-UNSUPPORTED", "refused", "openrouter"),
-        (refusal(422, "no"), "AGENTS-E-COMPAT-UNSUPPORTED", "refused", "openrouter"),
         (refusal(401, f"bad key {KEY}"), "AGENTS-E-PROVIDER-CONFIG", "key", "AGENTS_OPENROUTER_API_KEY"),
-        (refusal(403, "no"), "AGENTS-E-PROVIDER-CONFIG", "key", "AGENTS_OPENROUTER_API_KEY"),
         (refusal(404, "no"), "AGENTS-E-PROVIDER-CONFIG", "not_found", "AGENTS_OPENROUTER_MODEL"),
         (refusal(429, "no"), "AGENTS-E-RUNNER", "overloaded", "openrouter"),
-        (refusal(500, "no"), "AGENTS-E-RUNNER", "http_error", "openrouter"),
         (Reply(302, {"location": "http://127.0.0.1:9/"}), "AGENTS-E-RUNNER", "http_error", "openrouter"),
         (HANG_UP, "AGENTS-E-PROVIDER-CONFIG", "network_error", "AGENTS_OPENROUTER_BASE_URL"),
         (Reply(200, {"content-type": "application/json"}, b"{"), "AGENTS-E-RUNNER", "broken", "openrouter"),
     ],
-    ids=["400", "422", "401", "403", "404", "429", "500", "302", "hang up", "no JSON"],
+    ids=["400", "401", "404", "429", "302", "hang up", "no JSON"],
 )
 async def test_a_failure_has_a_code_a_reason_and_the_variable_to_check(
     play: Play, model_of: Ask, reply: Reply, code: str, reason: str, named: str

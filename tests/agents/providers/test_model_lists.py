@@ -22,12 +22,9 @@ async def test_the_live_list_comes_from_the_provider(name: ProviderName, play: P
     ("reply", "reason"),
     [
         (refusal(500, "down"), "http_error"),
-        (Reply(302, {"location": "http://127.0.0.1:9/"}), "http_error"),
         (HANG_UP, "network_error"),
         (Reply(200, {}, b"<html>"), "invalid_payload"),
-        (as_json(["one"]), "invalid_payload"),
         (as_json({"data": [{"name": "one"}]}), "invalid_payload"),
-        (as_json({"data": None}), "invalid_payload"),
         (as_json({"data": []}), "empty_response"),
     ],
 )
@@ -50,13 +47,6 @@ async def test_a_list_without_end_is_cut_off(play: Play, monkeypatch: pytest.Mon
     monkeypatch.setattr(compat_model, "LONGEST_LIST_BYTES", 10)
     (await play("ollama")).models = ["a-model-with-a-long-name"]
     assert (await within(get_provider("ollama").list_models())).reason == "invalid_payload"
-
-
-async def test_without_a_configured_model_the_default_is_listed(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    (await play("gemini")).models = refusal(500, "down")
-    monkeypatch.delenv("AGENTS_GEMINI_MODEL")
-    models = await within(get_provider("gemini").list_models())
-    assert (list(models), models.source) == (["gemini-3.8-flash"], "default")
 
 
 async def test_without_any_model_nothing_is_listed(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,18 +66,16 @@ def test_variables_win_over_defaults() -> None:
     assert (found.config.api_key, found.model_name(None), found.config.timeout_ms) == ("my-key", "my-model", 1000)
 
 
-@pytest.mark.parametrize("name", ["openai", "gemini", "anthropic", "openrouter"])
-def test_a_missing_key_is_named_by_its_variable(name: str) -> None:
-    assert PROVIDERS[name].key_variable in complaint(name, {PROVIDERS[name].key_variable: "  "})  # type: ignore[index]
+def test_a_missing_key_is_named_by_its_variable() -> None:
+    assert "AGENTS_GEMINI_API_KEY" in complaint("gemini", {"AGENTS_GEMINI_API_KEY": "  "})
 
 
-@pytest.mark.parametrize("name", ["ollama", "lmstudio"])
-def test_local_servers_need_no_key_but_a_model(name: str) -> None:
-    assert settings(name, {}).config.api_key == name
-    assert PROVIDERS[name].model_variable in complaint(name, {})  # type: ignore[index]
+def test_local_servers_need_no_key_but_a_model() -> None:
+    assert settings("lmstudio", {}).config.api_key == "lmstudio"
+    assert "AGENTS_LMSTUDIO_MODEL" in complaint("lmstudio", {})
 
 
-@pytest.mark.parametrize("model", ["", " ", "m" * 129])
+@pytest.mark.parametrize("model", [" ", "m" * 129])
 def test_a_model_name_out_of_range_is_refused(model: str) -> None:
     assert "AGENTS_OLLAMA_MODEL" in complaint("ollama", {}, model)
 
@@ -89,39 +87,33 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str) -> No
     assert key not in message
 
 
-def test_a_bad_address_is_named_by_its_variable_and_not_shown() -> None:
-    cases: list[str] = ["ftp://host/v1", "http:///v1", "nonsense", "http://[::1", "https://host:port/v1", "https://user:pass@host/v1",
-     "https://host/v1?key=1", "https://host/v1#x", "https://ho st/v1", "http://gateway.example/v1"]  # fmt: skip
-    for address in cases:
-        message = complaint("openai", {"OPENAI_API_KEY": "my-key", "OPENAI_BASE_URL": address})
-        assert "OPENAI_BASE_URL" in message
-        assert address not in message
+@pytest.mark.parametrize(
+    "address",
+    ["ftp://host/v1", "http://[::1", "https://user:pass@host/v1", "https://host/v1?key=1", "http://gateway.example/v1"],
+)
+def test_a_bad_address_is_named_by_its_variable_and_not_shown(address: str) -> None:
+    message = complaint("openai", {"OPENAI_API_KEY": "my-key", "OPENAI_BASE_URL": address})
+    assert "OPENAI_BASE_URL" in message
+    assert address not in message
 
 
-def test_local_servers_may_be_elsewhere_without_https() -> None:
-    environ = {"AGENTS_OLLAMA_BASE_URL": "http://192.168.0.7:11434"}
-    assert settings("ollama", environ).config.base_url == "http://192.168.0.7:11434/v1"
-
-
-def test_an_address_without_its_usual_end_is_completed() -> None:
-    cases: list[tuple[str, str, str]] = [
-        ("http://h:1", "http://x/v1", "http://h:1/v1"),
+@pytest.mark.parametrize(
+    ("given", "usual", "completed"),
+    [
+        ("http://192.168.0.7:1", "http://x/v1", "http://192.168.0.7:1/v1"),
         ("http://h:1/v1/", "http://x/v1", "http://h:1/v1"),
-        ("http://h/proxy", "http://x/v1", "http://h/proxy/v1"),
         ("http://h/v2", "http://x/v1", "http://h/v2"),
         ("https://h/v1beta", "https://x/v1beta/openai", "https://h/v1beta/openai"),
-        ("https://h/v1beta/openai", "https://x/v1beta/openai", "https://h/v1beta/openai"),
-        ("https://h/api", "https://x/api/v1", "https://h/api/v1"),
-    ]
-    for given, usual, completed in cases:
-        assert completed_base_url(given, usual) == completed
+    ],
+)
+def test_an_address_without_its_usual_end_is_completed(given: str, usual: str, completed: str) -> None:
+    assert completed_base_url(given, usual) == completed
 
 
-def test_a_timeout_out_of_range_is_named_by_its_variable() -> None:
-    for written in ("999", "120001", "60s", "-1", "1" * 20, "１０００"):
-        with pytest.raises(AgentsError) as caught:
-            timeout_ms_from({"AGENTS_REQUEST_TIMEOUT_MS": written})
-        assert "AGENTS_REQUEST_TIMEOUT_MS" in caught.value.message
+@pytest.mark.parametrize("written", ["999", "120001", "60s", "１０００"])
+def test_a_timeout_out_of_range_is_named_by_its_variable(written: str) -> None:
+    with pytest.raises(AgentsError, match="AGENTS_REQUEST_TIMEOUT_MS"):
+        timeout_ms_from({"AGENTS_REQUEST_TIMEOUT_MS": written})
 
 
 def test_the_provider_is_chosen_by_argument_then_variable_then_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,10 +122,20 @@ def test_the_provider_is_chosen_by_argument_then_variable_then_default(monkeypat
     monkeypatch.setenv("AGENTS_MODEL_PROVIDER", "lmstudio")
     assert get_provider().name == "lmstudio"
     assert get_provider("ollama").name == "ollama"
-
-
-def test_an_unknown_provider_is_refused() -> None:
     assert "AGENTS_MODEL_PROVIDER" in complaint("nobody", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("m", {"base_url": "http://127.0.0.1/v1", "timeout_ms": 999}),
+        ("m", {"base_url": "nowhere"}),
+        ("m" * 129, {"base_url": "http://127.0.0.1/v1"}),
+    ],
+)
+def test_create_model_checks_what_it_is_given(name: str, config: dict[str, Any]) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-PROVIDER-CONFIG"):
+        CompatModelProvider().create_model(name, CompatModelConfig(**config))
 
 
 def test_nothing_that_is_shown_holds_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,19 +149,3 @@ def test_openai_itself_is_asked_over_responses_and_everybody_else_over_chat_comp
     assert settings("openai", key).config.api == "responses"
     assert settings("openai", {**key, "OPENAI_BASE_URL": "http://localhost:8"}).config.api == "chat_completions"
     assert settings("ollama", {}).config.api == "chat_completions"
-
-
-def test_create_model_checks_what_it_is_given() -> None:
-    cases: list[tuple[str, Any]] = [
-        ("m", {"base_url": "http://127.0.0.1/v1", "timeout_ms": 999}),
-        ("m", {"base_url": "http://127.0.0.1/v1", "timeout_ms": 120_001}),
-        ("m", {"base_url": "http://127.0.0.1/v1", "timeout_ms": True}),
-        ("m", {"base_url": None}),
-        ("m", {"base_url": "nowhere"}),
-        ("", {"base_url": "http://127.0.0.1/v1"}),
-        ("m" * 129, {"base_url": "http://127.0.0.1/v1"}),
-    ]
-    for name, config in cases:
-        with pytest.raises(AgentsError) as caught:
-            CompatModelProvider().create_model(name, CompatModelConfig(**config))
-        assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
