@@ -61,18 +61,6 @@ async def test_of_many_processes_with_one_token_one_uses_it(
     assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
 
 
-async def test_two_runners_on_one_store_run_an_approved_call_once(shared_url: str) -> None:
-    first, second = Scene(PAY, "done", store=shared_url), Scene("done", store=shared_url)
-    paused = await first.paused()
-    approval_id = paused.interruptions[0].approval_id
-    codes = await asyncio.gather(
-        code_of(first.runner.approve_and_resume(paused.run_id, approval_id)),
-        code_of(second.runner.approve_and_resume(paused.run_id, approval_id, agent=second.agent)),
-    )
-    assert sorted(codes) == ["", "AGENTS-E-APPROVAL-INVALID"]
-    assert first.ran + second.ran == ["pay 5"]
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # 34: what was approved is not what is there
 

@@ -71,17 +71,6 @@ def test_another_missing_package_is_not_taken_for_the_extra() -> None:
     assert "pip install" not in run(code)
 
 
-def test_the_terminal_names_the_command_too() -> None:
-    code = (
-        "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"
-        "from openai_responses_mcp.desk.terminal.command_line import main\n"
-        "sys.stderr = sys.stdout; print(main(['approvals', 'list', '--store', 'sqlite://']))"
-    )
-    shown = run(code)
-    assert 'pip install "openai-responses-mcp[guard] @ git+https://github.com/' in shown
-    assert shown.endswith("2")
-
-
 def test_types_need_no_extra() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"

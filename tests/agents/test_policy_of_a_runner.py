@@ -96,16 +96,6 @@ async def test_a_file_that_changes_during_a_run_counts_with_the_next_call(file: 
     assert office.saved == ["a"]
 
 
-async def test_a_call_that_the_file_denies_by_the_time_of_a_yes_does_not_run(file: Path) -> None:
-    office = Office(file, "version: 1\nrules: [{tools: [function/save], decide: ask}]\n")
-    paused = await office.asks_to_save("a")
-    office.writes("version: 1\nrules: [{tools: [function/save], decide: deny, reason: not any more}]\n")
-    with pytest.raises(AgentsError, match="not any more"):
-        await within(office.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert office.saved == []
-    assert (await office.runner.verify_execution_logs()).is_intact
-
-
 async def test_a_file_that_asks_for_the_log_gets_it(file: Path) -> None:
     logs = BreakableLogStore(open_stores().logs)
     logs.is_broken = True

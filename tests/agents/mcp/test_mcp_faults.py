@@ -96,13 +96,6 @@ async def test_a_plain_server_of_the_sdk_has_the_same_codes() -> None:
     assert (await failure_of(MCPServerStdio({"command": command[0]}, name="wild"))).code == SCHEMA
 
 
-async def test_a_plain_server_that_is_gone_is_unreachable() -> None:
-    command = wild("dies")
-    async with MCPServerStdio({"command": command[0], "args": command[1:]}, name="wild") as plain:
-        # The SDK makes an answer for the model of the call that broke; the next turn finds no server.
-        assert (await failure_of(plain)).code == UNREACHABLE
-
-
 async def test_a_server_that_died_is_started_again_for_the_next_call(host: Host, tmp_path: Path) -> None:
     log = tmp_path / "log"
     server = host(wild("dies-twice", log), name="wild", require_approval=False)

@@ -204,17 +204,6 @@ async def test_after_a_timeout_it_is_retried_once(play: Play, model_of: Ask) -> 
     assert stand_in.server.received == 4
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_a_stream_is_not_tried_again(play: Play, model_of: Ask) -> None:
-    stand_in = await play("ollama")
-    stand_in.enqueue(None, "never asked for")
-    agent = Agent(name="a", model=model_of("ollama"))
-    with pytest.raises(AgentsError) as caught:
-        await within(anext(aiter(create_runner(safety_agent=FakeJudge()).run_stream(agent, "Hello"))))
-    assert (caught.value.code, caught.value.details["reason"]) == ("AGENTS-E-PROVIDER-CONFIG", "timeout")
-    assert stand_in.server.received == 1
-
-
 EVENTS = {"content-type": "text/event-stream"}
 
 

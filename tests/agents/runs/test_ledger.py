@@ -97,7 +97,7 @@ async def test_a_second_start_is_refused_and_the_first_goes_on(ledger: RunLedger
     assert (await last(store)).reason == ""
 
 
-async def test_a_refusal_at_the_tool_is_recorded_with_what_was_about_to_run(
+async def test_a_refusal_at_the_tool_is_recorded_once_with_what_was_about_to_run(
     ledger: RunLedger, store: BreakableLogStore
 ) -> None:
     assert not ledger.is_answered(CALL)
@@ -110,13 +110,9 @@ async def test_a_refusal_at_the_tool_is_recorded_with_what_was_about_to_run(
     assert (log.run_id, log.tool_call_id, log.event, log.decision) == ("r1", "c1", "refused", "deny")
     assert (log.tool_name, log.tool_kind, log.arguments) == ("pay", "function", {"amount": 5})
     assert log.reason == caught.value.message
-
-
-async def test_a_call_that_is_refused_twice_is_recorded_once(ledger: RunLedger, store: BreakableLogStore) -> None:
-    for _ in range(2):
-        with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:
-            await ledger.starting("c1", TOOL, {"amount": 5})
-    assert isinstance(caught.value.__cause__, DuplicateRecord)
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as again:
+        await ledger.starting("c1", TOOL, {"amount": 5})
+    assert isinstance(again.value.__cause__, DuplicateRecord)
     assert await events(store) == ["c1 refused deny"]
 
 
@@ -214,6 +210,13 @@ async def test_with_a_required_log_an_outcome_that_could_not_be_written_is_writt
     assert (await events(store))[-2:] == ["c1 outcome completed", "c9 refused deny"]
 
 
+async def test_a_human_is_asked_where_the_agent_demands_it(ledger: RunLedger) -> None:
+    agent = Agent()
+    agent.extensions = Extensions(require_human_approval=True)
+    await ledger.judge(agent, [OTHER], [LOOK])
+    assert [asked.call for asked in ledger.to_approve] == [OTHER]
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Turns
 
@@ -256,21 +259,15 @@ async def test_a_turn_with_a_refused_call_does_not_run_at_all(
     assert await events(store) == ["c1 decision allow", "c2 decision deny", "c1 refused deny"]
 
 
-async def test_a_call_that_could_not_be_judged_is_recorded_as_refused(
+async def test_a_call_that_could_not_be_judged_is_recorded_as_refused_with_the_tools_own_risk(
     ledger: RunLedger, store: BreakableLogStore
 ) -> None:
-    work = ledger.judge(Agent(tool_rules=["here"]), [CALL, OTHER], [TOOL, LOOK])
+    risky = replace(OTHER, tool=replace(LOOK, risk_level=4))
+    work = ledger.judge(Agent(tool_rules=["here"]), [CALL, risky], [TOOL, LOOK])
     assert await code_of(work) == "AGENTS-E-GUARDRAIL-DENIED"
     log = await last(store)
-    assert (log.tool_call_id, log.decision, log.risk_level) == ("c2", "deny", 1)
+    assert (log.tool_call_id, log.decision, log.risk_level) == ("c2", "deny", 4)
     assert log.reason.startswith("AGENTS-E-GUARDRAIL-DENIED: tool: ")
-
-
-async def test_the_risk_of_a_call_that_could_not_be_judged_is_the_tools_own(store: BreakableLogStore) -> None:
-    ledger = ledger_on(store, FakeJudge())
-    risky = ToolDescription("pay", "function", risk_level=4)
-    await code_of(ledger.judge(Agent(tool_rules=["pay"]), [PlannedCall("c1", risky, {})], [risky]))
-    assert (await last(store)).risk_level == 4
 
 
 async def test_the_rules_of_the_first_agent_hold_next_to_those_of_another(store: BreakableLogStore) -> None:
@@ -381,6 +378,7 @@ async def paused(ledger: RunLedger, judge: FakeJudge) -> dict[str, Any]:
 
 async def test_an_approved_pause_is_let_through_as_a_whole(ledger: RunLedger, judge: FakeJudge) -> None:
     saved = await paused(ledger, judge)
+    assert [(call["state"], call["permit"]["call_id"]) for call in saved["calls"]] == [("held", "c2"), ("asked", "c1")]
     assert ledger.to_approve == [CallToApprove(CALL, ASK)]
     resumed = ledger_on(FakeExecutionLogStore(), judge)
     resumed.restore(saved, [yes(CALL)])
@@ -424,13 +422,6 @@ async def test_a_finished_call_is_known_after_a_pause_and_does_not_run_again(led
     assert resumed.saved() == saved
     await resumed.judge(None, [CALL], [TOOL])
     assert await code_of(resumed.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
-
-
-async def test_the_saved_form_of_a_pause_stays_the_same(ledger: RunLedger, judge: FakeJudge) -> None:
-    saved = await paused(ledger, judge)
-    assert [call["state"] for call in saved["calls"]] == ["held", "asked"]
-    assert [call["permit"]["call_id"] for call in saved["calls"]] == ["c2", "c1"]
-    assert [call["result"] for call in saved["calls"]] == [None, None]
 
 
 async def test_a_call_that_the_policy_denies_meanwhile_does_not_start_after_a_pause(judge: FakeJudge) -> None:

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from openai_responses_mcp.agents import Agent
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
-from openai_responses_mcp.agents.testing import ScriptedCall
-from tests.agents.fakes import ASK, collected, last_result, within
+from tests.agents.fakes import collected, last_result, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 
@@ -20,17 +18,6 @@ async def test_a_stream_shows_text_calls_and_the_end() -> None:
     assert events[2].delta == "all good"
     assert events[3].final_output == "all good"
     assert last_result(events).output_text == "all good"
-
-
-async def test_a_streamed_handoff_waits_for_a_human() -> None:
-    scene = Scene(ScriptedCall("transfer_to_second"), "second here")
-    scene.agent.handoffs = [Agent(name="Second", model=scene.model)]
-    scene.judge.on("Second", ASK)
-    events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
-    paused = last_result(events)
-    assert [one.tool_name for one in paused.interruptions] == ["Second"]
-    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert result.output_text == "second here"
 
 
 async def resumed(scene: Scene, paused: Any, human_response: str | None = None) -> list[RunEvent]:

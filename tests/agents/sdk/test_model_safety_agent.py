@@ -61,9 +61,10 @@ async def test_the_model_sees_the_rubric_and_the_call_but_not_what_the_user_type
     assert "secret plan" not in json.dumps(facts)
 
 
-async def test_the_judge_sees_the_input_of_the_user_if_configured() -> None:
+async def test_a_rubric_may_be_a_list_and_the_input_of_the_user_is_shown_if_configured() -> None:
     model = ScriptedModel(verdict())
-    await judged(model, include_user_intent=True)
+    await judged(model, ["Letters to strangers need a human.", "No parcels."], include_user_intent=True)
+    assert "Rubric:\n- Letters to strangers need a human.\n- No parcels.\n" in str(model.calls[0].instructions)
     assert "secret plan" in model.calls[0].input[0]["content"]
 
 
@@ -74,22 +75,23 @@ async def test_the_verdict_of_the_model_is_followed() -> None:
     assert (await judged(ScriptedModel(verdict("allow", 3)))).interruptions
 
 
-async def test_any_other_reply_of_the_judging_model_is_a_refusal() -> None:
-    cases: list[Any] = [
-        "allow",
+@pytest.mark.parametrize(
+    "reply",
+    [
         "I allow it:\n```json\n" + verdict() + "\n```",
         "```json\n" + verdict() + "\n```\n```json\n" + verdict("deny") + "\n```",
         '{"decision": "deny", "decision": "allow", "risk_level": 1, "reason": "x"}',
         "[" * 100_000,
         "[]",
-        verdict(risk_level=6),
         verdict(risk_level="1"),
         ConnectionError("no line"),
         ScriptedCall("send", {"to": "me"}),
-    ]
-    for reply in cases:
-        assert await code_of(judged(ScriptedModel(reply))) == "AGENTS-E-GATE-EVAL"
-        assert RAN == []
+    ],
+    ids=["prose", "two verdicts", "a key twice", "deep", "a list", "no number", "no line", "a call"],
+)
+async def test_any_other_reply_of_the_judging_model_is_a_refusal(reply: Any) -> None:
+    assert await code_of(judged(ScriptedModel(reply))) == "AGENTS-E-GATE-EVAL"
+    assert RAN == []
 
 
 async def test_a_model_that_takes_too_long_is_a_refusal() -> None:
@@ -115,12 +117,6 @@ async def test_a_complete_verdict_is_taken_also_in_a_fence_or_with_more_keys(rep
 async def test_the_reason_names_the_rule_that_decided() -> None:
     reply = '{"decision": "needs_human", "risk_level": 2, "reason": "a stranger", "policy_ref": "rule 1"}'
     assert (await judged(ScriptedModel(reply))).interruptions[0].reason == "a stranger (rule 1)"
-
-
-async def test_a_rubric_may_be_a_list_of_rules() -> None:
-    model = ScriptedModel(verdict())
-    await judged(model, ["Letters to strangers need a human.", "No parcels."])
-    assert "Rubric:\n- Letters to strangers need a human.\n- No parcels.\n" in str(model.calls[0].instructions)
 
 
 async def test_the_model_is_asked_for_structured_output() -> None:
