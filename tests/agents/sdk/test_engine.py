@@ -1,10 +1,14 @@
-"""Runs on the SDK's engine: handoffs and agents inside agents pass one gate, and failures have the names of this library."""
+"""Runs on the SDK's engine: handoffs, agents inside agents and runs that a tool starts pass one gate; failures have our names."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import agents as sdk
 import pytest
 
-from openai_responses_mcp.agents import Agent, AgentsError, tool
-from openai_responses_mcp.agents.testing import ScriptedCall
-from tests.agents.fakes import code_of, collected
+from openai_responses_mcp.agents import Agent, AgentsError, create_runner, tool
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents.fakes import ASK, FakeJudge, code_of, collected, within
 from tests.agents.scenes import LOOK, Scene
 
 OVER = ScriptedCall("transfer_to_other", {}, "h-1")
@@ -48,14 +52,17 @@ async def test_a_handoff_is_judged_by_its_target_and_the_next_turn_with_the_new_
     assert [call.output for call in result.tool_calls] == ["Other", "saw here"]
 
 
-def with_an_agent_inside(scene: Scene) -> None:
-    inside = Agent(name="Inside", model=scene.model, tools=[scene.look, scene.pay])
-    scene.agent.tools = [inside.as_tool("ask", "Ask somebody else.")]
+class Nested(Scene):
+    """The tools are those of an inner agent, which the outer one asks."""
+
+    def __init__(self, *turns: Any, inner: Sequence[Any] = (), **options: Any) -> None:
+        super().__init__(*turns, **options)
+        self.inner = sdk.Agent[Any](name="Inner", model=ScriptedModel(*inner), tools=self.agent.tools)
+        self.agent.tools = [self.inner.as_tool("ask", "Ask somebody else.")]
 
 
 async def test_calls_of_an_agent_inside_pass_the_same_gate() -> None:
-    scene = Scene(INSIDE, LOOK, "inner done", "all done")
-    with_an_agent_inside(scene)
+    scene = Nested(INSIDE, "all done", inner=[LOOK, "inner done"])
     result = await scene.go()
     assert (result.output_text, result.usage.requests) == ("all done", 4)
     logs = await scene.runner.get_execution_logs(result.run_id)
@@ -63,3 +70,65 @@ async def test_calls_of_an_agent_inside_pass_the_same_gate() -> None:
         ("o-1", "decision"), ("o-1", "started"), ("l-1", "decision"), ("l-1", "started"), ("l-1", "outcome"),
         ("o-1", "outcome"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("decision", ["allow", "ask"])
+async def test_one_agent_can_be_used_twice_in_a_turn(decision: str, sqlite_url: str) -> None:
+    asks = [ScriptedCall("ask", {"input": text}, f"outer-{text}") for text in "ab"]
+    looks = [ScriptedCall("look", {"what": text}, f"l-{text}") for text in "xy"]
+    scene, other = Nested(asks, "all done", inner=[*looks, "done", "done"], store=sqlite_url), Nested(store=sqlite_url)
+    if decision == "ask":
+        scene.judge.on("look", ASK)
+    result = await scene.go()
+    waiting = {request.tool_call_id for request in result.interruptions}
+    assert waiting == ({"l-x", "l-y"} if decision == "ask" else set())
+    for request in result.interruptions:
+        result = await within(other.runner.approve_and_resume(result.run_id, request.approval_id, agent=scene.agent))
+    assert (result.output_text, sorted(scene.ran)) == ("all done", ["look x", "look y"])
+    outputs = {call.tool_call_id: call.output for call in result.tool_calls}
+    assert (outputs["outer-a"], outputs["outer-b"]) == ("done", "done")
+
+
+async def test_agents_that_hand_over_in_circles_are_taken_over_once() -> None:
+    ping, pong = ScriptedModel(), ScriptedModel()
+    first: sdk.Agent[Any] = sdk.Agent(name="Ping", model=ping)
+    second: sdk.Agent[Any] = sdk.Agent(name="Pong", model=pong, handoffs=[first])
+    first.handoffs = [sdk.handoff(second)]
+    ping.enqueue(ScriptedCall("transfer_to_pong"), "home again")
+    pong.enqueue(ScriptedCall("transfer_to_ping"))
+    runner = create_runner(safety_agent=FakeJudge())
+    result = await within(runner.run(first, "go"))
+    assert result.output_text == "home again"
+    assert result.last_agent is first
+
+
+async def test_a_run_that_a_tool_starts_itself_cannot_wait_for_a_human() -> None:
+    scene = Nested(ScriptedCall("sneak"), "never said", inner=[LOOK])
+    scene.judge.on("look", ASK)
+
+    @sdk.function_tool
+    async def sneak() -> str:
+        """Start a run on the side."""
+        result = sdk.Runner.run_streamed(scene.inner, "do it")
+        async for _ in result.stream_events():
+            pass
+        return str(result.final_output)
+
+    scene.agent.tools = [sneak]
+    assert await code_of(scene.go()) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert scene.ran == []
+
+
+async def test_a_handoff_inside_an_agent_tool_cannot_wait_for_a_human() -> None:
+    scene = Nested(INSIDE, inner=[ScriptedCall("transfer_to_last")])
+    scene.inner.handoffs = [sdk.Agent[Any](name="Last", model=scene.model)]
+    scene.judge.on("Last", ASK)
+    assert await code_of(scene.go()) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+
+
+async def test_the_users_own_objects_are_not_changed() -> None:
+    scene = Scene(LOOK, "done")
+    agent, look = scene.agent, scene.look
+    before = (look.on_invoke_tool, look.needs_approval, list(agent.tools), list(agent.handoffs))
+    await scene.go()
+    assert (look.on_invoke_tool, look.needs_approval, list(agent.tools), list(agent.handoffs)) == before

@@ -1,12 +1,16 @@
 """Every public name of the SDK is judged: those that can run an agent go through the runner, the others run nothing."""
 
+import dataclasses
 import pkgutil
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import agents as sdk
 import pytest
 
 import openai_responses_mcp.agents as guarded
+from openai_responses_mcp.agents.sdk.internals import PRIVATE_NAMES
 
 # Run agents, and are ours instead of the SDK's.
 TAKEN_OVER = {"Agent", "ResponsesWebSocketSession", "Runner", "responses_websocket_session", "run_demo_loop"}
@@ -38,3 +42,20 @@ def test_no_other_package_of_the_sdk_can_run_agents() -> None:
     inside = {module.name for module in pkgutil.iter_modules(sdk.__path__) if module.ispkg}
     judged = {"realtime", "sandbox", "voice"} | {"extensions", "handoffs", "mcp", "memory", "models", "testing"}
     assert inside - judged == {"run_internal", "tracing", "util"}, "Can it run an agent? Then refuse it by name."
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Private names
+
+
+def test_every_private_name_exists_in_the_installed_sdk() -> None:
+    missing = [
+        f"{owner.__name__}.{name}: {use}" for (owner, name), use in PRIVATE_NAMES.items() if not has(owner, name)
+    ]
+    assert missing == [], f"not in openai-agents {version('openai-agents')}"
+
+
+def has(owner: Any, name: str) -> bool:
+    fields = {field.name for field in dataclasses.fields(owner)} if dataclasses.is_dataclass(owner) else set()
+    fields |= set(vars(owner)["__init__"].__code__.co_names) if "__init__" in vars(owner) else set()
+    return name in fields or hasattr(owner, name)
