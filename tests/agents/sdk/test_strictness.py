@@ -135,13 +135,6 @@ async def test_the_input_rules_of_the_agent_that_takes_over_hold_for_what_the_us
     assert second.model.calls == []
 
 
-async def test_the_input_rules_of_the_first_agent_are_asked_once() -> None:
-    asked: list[str] = []
-    rules = create_guardrails_template(input_rules=[asked.append])
-    assert await code_for(an_agent("A", LOOK, "done", guardrails=rules)) == ""
-    assert asked == ["go"]
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Agents inside agents
 

@@ -9,6 +9,9 @@ from pydantic import BaseModel
 from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import ASK, FakeJudge, code_of, within
+from tests.agents.scenes import Scene
+
+TRANSFER = ScriptedCall("transfer_to_second")
 
 
 async def test_a_handoff_made_by_hand_leads_to_a_guarded_agent() -> None:
@@ -31,45 +34,36 @@ async def test_a_handoff_made_by_hand_leads_to_a_guarded_agent() -> None:
     assert [request.tool_name for request in judge.requests] == ["Somewhere"]
 
 
-async def test_a_model_for_all_agents_still_speaks_after_a_handoff_was_approved() -> None:
-    model = ScriptedModel(ScriptedCall("transfer_to_second"), "second here")
-    second = sdk.Agent[Any](name="Second", model=ScriptedModel())
-    agent = Agent(name="First", model=ScriptedModel(), handoffs=[second])
-    judge = FakeJudge()
-    runner = create_runner(safety_agent=judge)
+def first_of_two(second: ScriptedModel, *turns: Any, **options: Any) -> Scene:
+    """A scene whose agent hands over to another one, which a human must allow."""
+    scene = Scene(*turns, **options)
+    scene.agent.handoffs = [sdk.Agent[Any](name="Second", model=second)]
+    scene.judge.on("Second", ASK)
+    return scene
 
-    judge.on("Second", ASK)
+
+async def test_a_model_for_all_agents_still_speaks_after_a_handoff_was_approved() -> None:
+    scene = first_of_two(ScriptedModel())
+    model = ScriptedModel(TRANSFER, "second here")
     options = RunOptions(sdk={"run_config": sdk.RunConfig(model=model, tracing_disabled=True)})
-    paused = await within(runner.run(agent, "go", options))
-    result = await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    paused = await within(scene.runner.run(scene.agent, "go", options))
+    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert result.output_text == "second here"
 
 
-async def test_an_agent_that_is_not_the_one_of_the_run_cannot_resume_its_handoff(sqlite_url: str) -> None:
-
-    judge = FakeJudge()
-    judge.on("Second", ASK)
-    second = sdk.Agent[Any](name="Second", model=ScriptedModel())
-    agent = Agent(name="First", model=ScriptedModel(ScriptedCall("transfer_to_second")), handoffs=[second])
-    runner = create_runner(safety_agent=judge, store=sqlite_url)
-    paused = await within(runner.run(agent, "go"))
+async def test_an_agent_that_is_not_the_one_of_the_run_cannot_resume_its_handoff() -> None:
+    scene = first_of_two(ScriptedModel(), TRANSFER)
+    paused = await scene.paused()
     stranger = Agent(name="Stranger", model=ScriptedModel())
-    work = runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, agent=stranger)
+    work = scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, agent=stranger)
     assert await code_of(work) == "AGENTS-E-RUNNER"
 
 
 async def test_a_human_can_say_something_to_the_agent_that_takes_over() -> None:
-
-    judge = FakeJudge()
-    judge.on("Second", ASK)
     heard = ScriptedModel("fine")
-    second = sdk.Agent[Any](name="Second", model=heard)
-    agent = Agent(name="First", model=ScriptedModel(ScriptedCall("transfer_to_second")), handoffs=[second])
-    runner = create_runner(safety_agent=judge)
-    paused = await within(runner.run(agent, "go"))
-    token = await runner.submit_approval(paused.interruptions[0].approval_id, "approve")
-    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token, "be kind")))
-    assert (await within(runner.run(agent, "go", options))).output_text == "fine"
+    scene = first_of_two(heard, TRANSFER)
+    _, token = await scene.decided()
+    assert (await scene.go(Extensions(resume=ResumeOptions(token.token, "be kind")))).output_text == "fine"
     assert "be kind" in str(heard.calls[0].input)
 
 
