@@ -390,6 +390,14 @@ async def test_an_approved_pause_is_let_through_as_a_whole(ledger: RunLedger, ju
     await resumed.starting("c2", LOOK, {"what": "here"})
 
 
+async def test_an_answer_that_nobody_was_asked_for_lets_nothing_through(ledger: RunLedger, judge: FakeJudge) -> None:
+    saved = await paused(ledger, judge)
+    resumed = ledger_on(FakeExecutionLogStore(), judge)
+    resumed.restore(saved, [yes(CALL), yes(OTHER)])
+    assert not resumed.may_start(CALL)
+    assert not resumed.may_start(OTHER)
+
+
 async def test_a_suspended_call_is_taken_up_once_and_recorded_as_one(
     ledger: RunLedger, store: BreakableLogStore
 ) -> None:
