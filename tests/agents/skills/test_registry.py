@@ -104,7 +104,8 @@ async def test_every_bad_skill_is_reported_with_its_code_and_place() -> None:
 
 
 async def test_what_is_no_folder_and_an_unknown_mode_are_refused(tmp_path: Path) -> None:
-    for place in (tmp_path / "nowhere", write_skill(tmp_path / "a"), "a\0b", "\ud800"):
+    places: list[str | Path] = [tmp_path / "nowhere", write_skill(tmp_path / "a"), "a\0b", "\ud800"]
+    for place in places:
         assert await code_of(load_skills(place)) == "AGENTS-E-SKILL-NOT-LOADED"
     assert await code_of(load_skills(tmp_path, "both")) == "AGENTS-E-SKILL-NOT-LOADED"  # type: ignore[arg-type]
 
