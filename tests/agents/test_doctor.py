@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -243,3 +244,11 @@ async def test_wrong_usage_is_exit_two(capsys: pytest.CaptureFixture[str]) -> No
     assert await doctor("--mcp", "a 'b") == 2
     assert "AGENTS-E-MCP-SCHEMA" in capsys.readouterr().err
     assert await doctor("--store", "nonsense") == 2
+
+
+async def test_without_the_extra_the_command_that_installs_it_is_named(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment.setitem(sys.modules, "openai_responses_mcp.gate.sql.sql_stores", None)
+    assert await doctor("--store", "sqlite://") == 2
+    assert 'pip install "openai-responses-mcp[agents] @ git+' in capsys.readouterr().err

@@ -122,6 +122,7 @@ async def test_a_call_that_is_no_longer_there_is_refused(sqlite_url: str) -> Non
         lambda payload: payload.replace('"$schemaVersion": "1.21"', '"$schemaVersion": "99.0"'),
         lambda payload: re.sub('"format": [0-9]+', '"format": 0', payload),
         lambda payload: "not json",
+        lambda payload: payload.replace('"kept"', '"other"'),
     ],
 )
 async def test_a_state_that_cannot_be_read_is_a_named_error_and_spends_nothing(

@@ -233,3 +233,8 @@ async def test_a_message_longer_than_any_breaks_the_connection(host: Host, tmp_p
     failure = await failure_of(host(wild("floods", log), name="wild", require_approval=False), seconds=30)
     assert (failure.code, failure.details["reason"]) == (EXEC, "broken")
     assert log.read_text().count("called") == 1
+
+
+async def test_a_command_that_does_not_exist_is_unreachable(host: Host) -> None:
+    failure = await failure_of(host(["there-is-no-such-program"], name="wild"))
+    assert (failure.code, "no such command" in failure.message) == (UNREACHABLE, True)

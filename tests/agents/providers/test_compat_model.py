@@ -313,3 +313,21 @@ async def test_openai_is_asked_over_the_responses_api_with_everything_it_can_do(
     assert result.output_text
     await model.close()
     assert rehearsal.server.requests[0].path.endswith("/responses")
+
+
+async def test_other_tool_choices_are_sent_as_they_are(play: Play, model_of: Ask) -> None:
+    stand_in, model, choices = await play("lmstudio"), model_of("lmstudio"), ["none", "required", "auto"]
+    for choice in choices:
+        await run(Agent(name="a", model=model, tools=[add], model_settings=ModelSettings(tool_choice=choice)))
+    assert [body["tool_choice"] for body in stand_in.bodies] == choices
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_stream_is_not_tried_again(play: Play, model_of: Ask) -> None:
+    stand_in = await play("ollama")
+    stand_in.enqueue(None, "never asked for")
+    agent = Agent(name="a", model=model_of("ollama"))
+    with pytest.raises(AgentsError) as caught:
+        await within(anext(aiter(create_runner(safety_agent=FakeJudge()).run_stream(agent, "Hello"))))
+    assert (caught.value.code, caught.value.details["reason"]) == ("AGENTS-E-PROVIDER-CONFIG", "timeout")
+    assert stand_in.server.received == 1

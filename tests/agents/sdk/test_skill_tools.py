@@ -175,3 +175,9 @@ async def test_a_skill_whose_example_takes_for_ever_to_check_is_left_out(tmp_pat
     assert [skill.name for skill in skills] == ["fine"]
     assert [problem.code for problem in skills.problems] == ["AGENTS-E-SKILL-SCHEMA"]
     assert "too many steps" in skills.problems[0].message
+
+
+async def test_a_file_outside_the_skill_is_not_found() -> None:
+    tools = to_tools(await load_skills(GOOD / "pdf-tools"))
+    output = await call(tools, "pdf-tools", {"skill_file": "../writer/SKILL.md"})
+    assert output.startswith("AGENTS-E-SKILL-NOT-FOUND")

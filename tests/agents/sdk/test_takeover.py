@@ -7,8 +7,15 @@ import pytest
 from pydantic import BaseModel
 
 from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
+from openai_responses_mcp.agents.mcp.guarded_tools import guarded_mcp_tools
+from openai_responses_mcp.agents.sdk.engine import RepeatedModel
+from openai_responses_mcp.agents.sdk.takeover import Takeover
+from openai_responses_mcp.agents.sdk.turns import TurnHooks
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.gate.errors import AgentsError
+from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import ASK, FakeJudge, code_of, within
+from tests.agents.runs.ledgers import ledger_on
 from tests.agents.scenes import Scene
 
 TRANSFER = ScriptedCall("transfer_to_second")
@@ -87,3 +94,19 @@ async def test_a_second_handoff_of_a_turn_is_ignored(stream: bool) -> None:
     assert result.output_text == "all done"
     started = [log.tool_call_id for log in await runner.get_execution_logs() if log.event == "started"]
     assert started == ["h-1", "back", "h-3"]
+
+
+async def test_a_replayed_reply_is_given_once_and_then_the_model_is_asked() -> None:
+    rest = ScriptedModel("from the model", "streamed")
+    repeated = RepeatedModel(sdk.ModelResponse(output=[], usage=sdk.Usage(), response_id="before"), lambda: rest)
+    assert (await repeated.get_response(None, "go", None, [])).response_id == "before"
+    assert "from the model" in str((await repeated.get_response(None, "go", None, [])).output)
+    assert len([event async for event in repeated.stream_response(None, "go", None, [])]) == 2
+
+
+async def test_after_a_refusal_no_model_is_asked_any_more() -> None:
+    ledger = ledger_on(FakeExecutionLogStore(), FakeJudge())
+    ledger.refuse(AgentsError("AGENTS-E-GATE-DENIED", "no"))
+    hooks = TurnHooks(Takeover(ledger, guarded_mcp_tools), None)
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED"):
+        await hooks.on_llm_start(sdk.RunContextWrapper(context=None), sdk.Agent(name="A"), None, [])

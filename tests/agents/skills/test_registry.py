@@ -153,3 +153,9 @@ async def test_a_skill_that_takes_any_text_takes_any_example(
     write_skill(tmp_path / "a", f"# A\nDoes it.\n## Examples\n{block}\n")
     (skill,) = await load_skills(tmp_path)
     assert skill.manifest.usage_examples == (expected,)
+
+
+async def test_tags_that_are_no_texts_are_none(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a", "---\nname: a\ndescription: a\ntags: 7\n---\n")
+    write_skill(tmp_path / "b", "---\nname: b\ndescription: b\nmetadata: none\n---\n")
+    assert [one.manifest.tags for one in await load_skills(tmp_path)] == [(), ()]

@@ -214,3 +214,22 @@ def test_a_folder_that_cannot_be_opened_is_a_problem(root: Path, monkeypatch: py
     found, problems = find_skills(str(root), 1_000)
     assert [one.place for one in found] == ["good/SKILL.md"]
     assert [problem.message for problem in problems] == ["closed: cannot be opened (Permission denied)"]
+
+
+def test_only_so_many_files_can_be_asked_for(root: Path) -> None:
+    for folder in ("a", "b"):
+        (root / "good" / folder).mkdir()
+        for number in range(registry.MAX_FILES_PER_SKILL):
+            (root / "good" / folder / f"{number}.md").touch()
+    (found,), _ = find_skills(str(root), 1_000)
+    assert len(found.files) == registry.MAX_FILES_PER_SKILL
+
+
+def test_a_file_that_vanishes_or_may_not_be_read_is_a_problem(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str | Path, flags: int) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    found, problems = find_skills(str(root), 1_000)
+    assert found == []
+    assert "(Permission denied)" in problems[0].message
