@@ -9,6 +9,7 @@ from openai_responses_mcp.agents.composition import (
     describe_skill,
     list_skills,
     load_skills,
+    skill_registry,
     to_introspection_tools,
     to_tools,
 )
@@ -159,3 +160,8 @@ async def test_tags_that_are_no_texts_are_none(tmp_path: Path) -> None:
     write_skill(tmp_path / "a", "---\nname: a\ndescription: a\ntags: 7\n---\n")
     write_skill(tmp_path / "b", "---\nname: b\ndescription: b\nmetadata: none\n---\n")
     assert [one.manifest.tags for one in await load_skills(tmp_path)] == [(), ()]
+
+
+def test_the_extractor_builds_introspection_tools_from_manifests_alone() -> None:
+    tools: Any = skill_registry()._extractor.build_introspection_tools([SkillManifest("a", "Does a.")])
+    assert [tool.name for tool in tools] == ["skill_list", "skill_describe"]
