@@ -42,7 +42,7 @@ MODULES = {
         PACKAGE / "domain/jsonrpc.py",
         (
             *(f"tests/{name}.py" for name in ("domain/test_jsonrpc", "server/test_jsonrpc", "server/test_dispatch")),
-            f"{_GUARD}messages.py",
+            *("tests/server/test_eras.py", f"{_GUARD}messages.py"),
         ),
     ),
     "dispatcher": Module(
@@ -321,6 +321,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         'message = f"{request.method} needs a client that declares {TASKS_EXTENSION}"',
         "another text",
     ): "the wording of an error that its code and data explain",
+    ("domain.jsonrpc", 'wire: bytes = b""', "other bytes"): "every reply is made with its bytes",
     (
         "jsonrpc",
         "check_circular=False,  # What we send is never circular, and looking takes time.",
