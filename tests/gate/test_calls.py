@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription, arguments_hash
+from openai_responses_mcp.gate.calls import (
+    AgentCapabilitySnapshot,
+    GateDecision,
+    ToolCallRequest,
+    ToolDescription,
+    arguments_hash,
+)
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
 
 
@@ -26,6 +32,10 @@ def test_a_call_request_has_empty_defaults() -> None:
     request = ToolCallRequest("look", "function", {})
     assert (request.user_intent, request.run_id, request.tool_call_id) == ("", "", "")
     assert (request.capability_snapshot, request.tool_catalog, request.target_tool) == (None, (), None)
+
+
+def test_an_agent_without_a_name_has_a_snapshot_too() -> None:
+    assert AgentCapabilitySnapshot.of(object(), ()) == AgentCapabilitySnapshot("")
 
 
 def test_a_tool_description_has_empty_defaults() -> None:

@@ -7,6 +7,7 @@ from openai_responses_mcp.gate.json_values import (
     differences,
     digest,
     sealed,
+    shown_json,
     texts_of_call,
     texts_of_output,
     words_of,
@@ -67,11 +68,16 @@ def test_a_seal_depends_on_its_key() -> None:
     assert sealed("one", "x") != sealed("one", "y")
 
 
+def test_a_value_is_shown_with_its_keys_in_their_order() -> None:
+    assert shown_json({"b": 1, "a": "\u200b"}) == '{"b": 1, "a": "\\u200b"}'
+
+
 def test_each_place_that_differs_has_a_line() -> None:
     cases: list[tuple[object, object, list[str]]] = [
-        ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}], []),
+        ([{"a": 1, "b": 2}, {"b": 2, "a": 1}], [{"b": 2, "a": 1}, {"a": 1, "b": 2}], []),
         ({"a": {"x": [1, 2]}}, {"a": {"x": [1, 3]}}, ['"a"."x": [1, 2] is now [1, 3]']),
-        ({"a": 1}, {"b": 1}, ['"a": 1 is gone', '"b": 1 is new']),
+        ({"a": {"d": 1, "c": 2}}, {}, ['"a": {"c": 2, "d": 1} is gone']),
+        ({}, {"a": {"d": 1, "c": 2}}, ['"a": {"c": 2, "d": 1} is new']),
         ({"a": 1}, {"a": True}, ['"a": 1 is now true']),
         ({"金額": {}}, {"金額": None}, ['"金額": {} is now null']),
         ([1], [2], [": [1] is now [2]"]),

@@ -4,6 +4,8 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.policy.rules import PROFILES, PolicyProfile, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
@@ -201,3 +203,20 @@ def test_a_decision_in_doubt_says_so() -> None:
         decision = decide(TOOL, FINE, PROFILES["balanced"], ruling=ruling)
         doubt = "because it is not clear which file a path means"
         assert (decision.decision, decision.reason) == ("deny", f"{reason} (policy rule 1), {doubt}")
+
+
+@pytest.mark.parametrize(
+    ("ruling", "reason"),
+    [
+        (
+            Ruling("ask", None, 3, would_allow=1),
+            Reason("rule", "needs_human", {"rule": 3, "text": "", "would_allow": 1}),
+        ),
+        (
+            Ruling(None, None, 0, would_allow=1),
+            Reason("profile", "needs_human", {"risk": 3, "profile": "balanced", "would_allow": 1}),
+        ),
+    ],
+)
+def test_a_decision_names_the_rule_that_would_allow_a_clear_path(ruling: Ruling, reason: Reason) -> None:
+    assert decide(TOOL, None, PROFILES["balanced"], ruling=ruling).reasons == (reason,)

@@ -86,7 +86,7 @@ MODULES = {
             f"{_GUARD}notifying.py",
         ),
         words=(
-            *("_RECORDED", "_SHOWN", "_RISK_BY_RULE", "_IN_DOUBT", "_OWN_WORDS"),
+            *("_RECORDED", "_SHOWN", "_RISK_BY_RULE", "_IN_DOUBT", "_WOULD_ALLOW", "_OWN_WORDS"),
             *("_NOTICE", "_UNITS", "_WINDOWS", "_STANDING"),
         ),
     ),

@@ -53,7 +53,15 @@ PULSE_SECONDS = 20.0
 _FOR_PEOPLE = {"debug", "warning", "error", "FramingFault", "_lose_track", "_fail", "CallInFlight", "cancel_all"}
 
 # Of what these are given, only the text at this place is for a person; the code before it is not.
-_MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0, "schema_error": 0, "Sentence": 0}
+_MESSAGE_AT = {
+    "AgentsError": 1,
+    "config_error": 0,
+    "_invalid": 0,
+    "require": 2,
+    "bad_token": 0,
+    "schema_error": 0,
+    "Sentence": 0,
+}
 
 
 class Outcome(enum.Enum):

@@ -21,11 +21,12 @@ from openai_responses_mcp.gate.calls import (
 )
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
+from openai_responses_mcp.gate.policy.rules import PolicyProfile
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeClock, FakeJudge, code_of
-from tests.agents.runs.ledgers import MASKING, audit_on, ledger_on
+from tests.agents.runs.ledgers import MASKING, audit_on, ledger_on, no_budget
 
 TOOL = ToolDescription("pay", "function", definition_hash="d1")
 CALL = PlannedCall("c1", TOOL, {"amount": 5})
@@ -394,8 +395,10 @@ async def test_an_answer_that_nobody_was_asked_for_lets_nothing_through(ledger: 
     saved = await paused(ledger, judge)
     resumed = ledger_on(FakeExecutionLogStore(), judge)
     resumed.restore(saved, [yes(CALL), yes(OTHER)])
-    assert not resumed.may_start(CALL)
-    assert not resumed.may_start(OTHER)
+    for call in (CALL, OTHER):
+        assert resumed.is_waiting(call.call_id)
+        assert not resumed.is_answered(call)
+        assert not resumed.may_start(call)
 
 
 async def test_a_suspended_call_is_taken_up_once_and_recorded_as_one(
@@ -446,6 +449,18 @@ async def test_a_call_that_the_policy_denies_meanwhile_does_not_start_after_a_pa
     outside = "mcp:files/read is outside the scopes of the profile strict"
     assert caught.value.message == f"mcp files/read was refused: {outside}"
     assert resumed.is_waiting("c1")
+
+
+async def test_a_profile_that_changes_between_decision_and_start_counts_with_the_next_decision(
+    store: BreakableLogStore,
+) -> None:
+    policies = FakePolicyStore()
+    gate = SafetyGate(FakeJudge(), policies)
+    ledger = RunLedger("r1", gate, audit_on(store), MASKING, GateContext("fast"), no_budget())
+    await ledger.judge(None, [CALL], [TOOL])
+    await policies.set_profile(PolicyProfile("fast", 0, 1, ("mcp:*",)))
+    await ledger.starting("c1", TOOL, {"amount": 5})
+    assert await code_of(ledger.judge(None, [OTHER], [LOOK])) == "AGENTS-E-GATE-DENIED"
 
 
 ELSEWHERE = {"$ref": "https://example.com/schema.json"}

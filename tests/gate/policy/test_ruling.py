@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.calls import ToolDescription
-from openai_responses_mcp.gate.policy.rules import PROFILES
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
-from openai_responses_mcp.gate.reasons import OWN_FILE, Reason
-from openai_responses_mcp.gate.safety_gate import decide
+from openai_responses_mcp.gate.reasons import OWN_FILE
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.gate.policy.reading import a_policy
 
@@ -71,13 +69,7 @@ def test_doubt_never_lets_a_call_through() -> None:
 
 def test_the_first_rule_that_would_allow_a_clear_path_is_named() -> None:
     notes, rest = {"tools": ["*"], "when": {"path": "/opt/**"}, "decide": "allow"}, {"tools": ["*"], "decide": "ask"}
-    found = rules_of(notes, notes, rest).ruling(WRITE, {"path": "a.md"})
-    assert found == Ruling("ask", None, 3, would_allow=1)
-    decision = decide(WRITE, None, PROFILES["balanced"], ruling=found)
-    assert decision.reasons == (Reason("rule", "needs_human", {"rule": 3, "text": "", "would_allow": 1}),)
-    decision = decide(WRITE, None, PROFILES["balanced"], ruling=rules_of(notes).ruling(WRITE, {"path": "a.md"}))
-    about = {"risk": 3, "profile": "balanced", "would_allow": 1}
-    assert decision.reasons == (Reason("profile", "needs_human", about),)
+    assert rules_of(notes, notes, rest).ruling(WRITE, {"path": "a.md"}) == Ruling("ask", None, 3, would_allow=1)
 
 
 def test_relative_paths_are_clear_once_the_file_says_where_they_begin() -> None:
