@@ -274,10 +274,19 @@ def test_only_a_rule_that_denies_is_a_denial_and_any_other_refusal_allows_nothin
     assert "reason:" not in alone.text()
 
 
+def test_a_rule_says_whether_all_of_its_calls_were_allowed() -> None:
+    day = History()
+    for name in "ab":
+        day.call("files/write", "approved", path=f"~/notes/{name}")
+    assert "# 2 calls, all allowed." in day.text()
+    assert "# 2 calls, allowed." in day.call("files/write", "denied", path="/etc/a").text()
+
+
 def test_a_no_to_a_used_up_budget_says_nothing_about_the_tool() -> None:
     day = History().call("files/read", "approved", path="~/a").call("files/read", "denied", path="~/b")
     budget = Reason("budget", "needs_human", {"most": 1, "unit": "calls", "per": "day"})
-    day.logs[-3] = replace(day.logs[-3], reasons=(Reason("profile", "allow"), budget))
+    for asked in (-3, -6):
+        day.logs[asked] = replace(day.logs[asked], reasons=(Reason("profile", "allow"), budget))
     assert "deny" not in day.text()
     assert "1 call, allowed. The server says that these tools only read." in day.text()
     day.logs[-3] = replace(day.logs[-3], reasons=(Reason("tool", "needs_human"), budget))

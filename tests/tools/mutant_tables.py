@@ -489,11 +489,20 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
                 "the rule that is tried fits every tool",
             ),
             (
+                'reason = str(by_rule[0].about.get("text", "")) if by_rule else ""',
+                "what a rule says has its text, and only the comment on a denial is read",
+            ),
+            (
                 'rules = self._rules_from([SuggestedRule("", ("*",), "deny", one)])',
                 "the comment on a rule that is only tried",
             ),
         )
     },
+    (
+        "gate.suggesting",
+        'comment = _calls(len(denied), "denied", len(denied) + len(allowed))',
+        "Add to Sub",
+    ): "either is the number of denied calls only where none was allowed",
     (
         "gate.suggesting",
         'return not any("\\ud800" <= letter <= "\\udfff" for letter in text)',

@@ -115,6 +115,8 @@ def test_a_looser_rule_before_a_stricter_one_is_found() -> None:
             ],
             [(2, 1)],
         ),
+        ([{**ALLOW_NOTES, "decide": "ask"}, {"tools": ["*/delete_*"], "decide": "deny"}], [(2, 1)]),
+        ([ALLOW_NOTES, {"tools": ["*/delete_*"], "decide": "ask"}], [(2, 1)]),
         # as strict
         ([ALLOW_NOTES, {"tools": ["*/delete_*"], "decide": "allow"}], []),
         # the other way round it is right
@@ -203,6 +205,10 @@ def test_unknown_names_are_found() -> None:
         ),
         ({"tools": ["files/*"], "when": {"path": "x", "/options/depth": "x", "/headers/X": "x"}}, []),
         ({"tools": ["files/*"], "when": {"pth": "x"}}, ["no argument is called pth (did you mean path?)"]),
+        (
+            {"tools": ["files/*"], "when": {"/optins/depth": "x"}},
+            ["no argument is called optins (did you mean options?)"],
+        ),
         (
             {"tools": ["files/*"], "when": {"/options/dept": "x"}},
             ["no argument is called /options/dept (did you mean depth?)"],

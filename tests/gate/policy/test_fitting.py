@@ -199,6 +199,12 @@ LINKS = {
 }
 
 
+def test_a_relative_glob_begins_in_our_own_folder_where_the_call_names_none() -> None:
+    call = RuledCall(("files/write",), {"path": "/srv/data/a"})
+    assert fit_of(a_rule(when={"path": "data/*"}), call, FakePaths()) is Fit.YES
+    assert fit_of(a_rule("mail/*", when={"path": "data/*"}), call, FakePaths()) is Fit.NO
+
+
 def test_a_path_that_servers_may_read_differently_is_in_doubt() -> None:
     """Which ones those are is in the contract of paths."""
     for value in ("notes/a", "~/../secrets/key", "file:///path/to/notes/a", "~/notes/self/a"):

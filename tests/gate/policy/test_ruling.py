@@ -69,7 +69,9 @@ def test_doubt_never_lets_a_call_through() -> None:
 
 def test_the_first_rule_that_would_allow_a_clear_path_is_named() -> None:
     notes, rest = {"tools": ["*"], "when": {"path": "/opt/**"}, "decide": "allow"}, {"tools": ["*"], "decide": "ask"}
-    assert rules_of(notes, notes, rest).ruling(WRITE, {"path": "a.md"}) == Ruling("ask", None, 3, would_allow=1)
+    rules = rules_of(notes, notes, rest)
+    assert rules.ruling(WRITE, {"path": "a.md"}) == Ruling("ask", None, 3, would_allow=1)
+    assert rules.ruling(WRITE, {"path": "/etc/a"}) == Ruling("ask", None, 3, would_allow=0)
 
 
 def test_relative_paths_are_clear_once_the_file_says_where_they_begin() -> None:
