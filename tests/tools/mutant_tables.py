@@ -321,6 +321,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         'message = f"{request.method} needs a client that declares {TASKS_EXTENSION}"',
         "another text",
     ): "the wording of an error that its code and data explain",
+    ("audit.log", "break", "break dropped"): "it looks again, and finds the same",
     ("domain.jsonrpc", 'wire: bytes = b""', "other bytes"): "every reply is made with its bytes",
     (
         "jsonrpc",
