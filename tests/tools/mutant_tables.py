@@ -243,6 +243,14 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     **{
         ("guard.definitions", line, change): reason
         for line, change, reason in (
+            *(
+                (line, change, "only remembers more hashes, or fewer")
+                for line, change in (
+                    ("_MOST_KEPT = 3", "3 to 4"),
+                    ("self._hashed[key] = [*kept[-_MOST_KEPT + 1 :], (stable, pin)]", "Add to Sub"),
+                    ("self._hashed[key] = [*kept[-_MOST_KEPT + 1 :], (stable, pin)]", "1 to 2"),
+                )
+            ),
             ("return {}", "returns None", "only asked whether there are any"),
             ("if read is None or read[0] is not entry:", "0 to 1", "reads the same definition again"),
             (
