@@ -20,7 +20,7 @@ from tests.stand_in.server import StandInThread
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 LONGEST_SECONDS = 600.0
-MOST_AT_ONCE = 1000
+MOST_AT_ONCE = 500
 
 
 @pytest.fixture
@@ -57,6 +57,15 @@ async def researched(http: httpx2.AsyncClient, url: str) -> None:
     arguments = {"query": "What is known? [rehearse: delay=3]"}
     message = enveloped(1, "tools/call", name="answer_detailed", arguments=arguments)
     await http.post(url, json=message, headers=routed(message))
+
+
+async def test_a_thousand_callers_at_once_get_their_own_answers(api: StandInThread, tmp_path: Path) -> None:
+    with closing(HttpProcess(environment(tmp_path, OPENAI_BASE_URL=api.base_url))) as server:
+        async with many_connections() as http, asyncio.timeout(LONGEST_SECONDS):
+            answers = await asyncio.gather(*(asked(http, server.url, number, 0.5) for number in range(1000)))
+        assert answers == list(range(1000))
+        assert server.process.poll() is None
+    assert set(questions_at(api).values()) == {1}
 
 
 async def test_of_ten_thousand_calls_with_a_thousand_cancelled_none_is_lost_and_none_runs_twice(
