@@ -35,19 +35,19 @@ def test_the_approver_sees_a_label_for_each_secret() -> None:
     }
 
 
-def test_the_approver_and_the_log_see_everything_that_the_model_chose() -> None:
+def test_the_approver_sees_everything_that_the_model_chose() -> None:
     cases: list[dict[str, Any]] = [
         {"command": "ls --password=$(touch x)"},
         {"body": {"secretary": {"action": "delete_all_users"}, "token_amount": 9000000}},
         {"password": "rm -rf /", "token": "x; reboot", "api_key": "plain", "authorization": "Bearer abcdefghijkl"},
+        {"password": 5, "token": [1, "a"], "secret": {"b": None}, "cookie": True},
         {"text": "password=hunter2 secret: hunter2 Bearer hunter2hunter2 https://token@git.example"},
         {"url": "https://me:$(reboot)@example.com/"},
+        {"": "", "a": [], "b": {}, "c": 1.5},
         {"text": "‹OPENAI_API_KEY› ⟦withheld:env:OPENAI_API_KEY⟧"},
     ]
     for args in cases:
         assert Masking(ENVIRON).shown(args, schema(command={"type": "string"})) == args
-    would_run = {"command": "ls --password=$(touch x)", "token": "rm -rf /", "cookie": ["a", None, True], "api_key": ""}
-    assert Masking({}).value(would_run) == would_run
 
 
 def test_masking_a_masked_value_changes_nothing() -> None:
@@ -77,11 +77,13 @@ def test_a_label_that_may_stand_for_a_secret_is_found() -> None:
     cases: list[tuple[str, str | None]] = [
         ("say ‹OPENAI_API_KEY›", "‹OPENAI_API_KEY›"),
         ("‹a\nb, 17 characters›", "‹a\nb, 17 characters›"),
+        ("‹x, 1 character›", "‹x, 1 character›"),
         ("‹password in DATABASE_URL›", "‹password in DATABASE_URL›"),
         ("‹quoted› and ‹mine›", "‹mine›"),
         (f"‹{'A' * 300}›", f"‹{'A' * 300}›"),
         (f"‹{'A' * 301}›", None),
         ("‹quoted› ‹open OPENAI_API_KEY›", None),
+        ("OPENAI_API_KEY", None),
     ]
     for text, label in cases:
         masking = Masking({"mine": "another-private-value"}, also="mine")
@@ -104,6 +106,19 @@ def test_the_log_also_hides_what_looks_like_a_secret() -> None:
         "headers": {"Authorization": "‹Authorization, 1 character›"},
         "list": ["‹password in DATABASE_URL›", 1.5],
     }
+
+
+def test_the_log_shows_what_would_run() -> None:
+    args: dict[str, Any] = {
+        "command": "ls --password=$(touch x)",
+        "body": {"secretary": {"action": "delete_all_users"}, "token_amount": 9000000},
+        "token": "rm -rf /",
+        "secret": "$(reboot)",
+        "password": "`reboot`",
+        "cookie": ["a", None, True],
+        "api_key": "",
+    }
+    assert Masking({}).value(args) == args
 
 
 def test_texts_of_secret_fields_are_hidden_elsewhere_in_the_log_from_eight_characters_on() -> None:
@@ -138,35 +153,19 @@ def test_an_error_is_shown_without_secrets_and_without_a_cause_that_has_one() ->
 
 def test_a_name_of_a_secret() -> None:
     cases: list[str] = [
-        *(
-            "dbPassword",
-            "PASSWD",
-            "user-pwd",
-            "pass_word",
-            "passphrase",
-            "clientSecret",
-            "X-Auth-Token",
-            "Authorization",
-        ),
-        *("credentials", "OPENAI_API_KEY", "apikey", "privateKey", "ssh_keys", "Cookie", "DBの秘密鍵"),
-    ]
+        "password", "Password", "db_password", "dbPassword", "PASSWORD", "passwd", "user-pwd", "passphrase", "pass_word",
+        "secret", "clientSecret", "token", "access_token", "authToken", "X-Auth-Token", "Authorization", "credentials",
+        "api_key", "apiKey", "X-API-Key", "OPENAI_API_KEY", "apikey", "privateKey", "ssh_keys", "Cookie", "パスワード", "暗証番号", "DBの秘密鍵", "トークン",
+    ]  # fmt: skip
     for name in cases:
         assert is_secret_name(name)
 
 
 def test_a_name_of_something_else() -> None:
     cases: list[str] = [
-        *(
-            "",
-            "secretary",
-            "token_amount",
-            "max_tokens",
-            "password_hint_shown",
-            "key",
-            "primary_key",
-            "パスワードの長さ",
-        ),
-    ]
+        "", "secretary", "token_amount", "max_tokens", "tokens", "tokenizer", "password_hint_shown", "passwordless",
+        "key", "keyboard", "primary_key", "author", "monkey", "cookie_consent", "body", "パスワードの長さ", "42",
+    ]  # fmt: skip
     for name in cases:
         assert not is_secret_name(name)
 
@@ -273,6 +272,12 @@ def test_a_schema_is_not_read_for_arguments_without_such_a_name(args: Any) -> No
     assert (fields(unreadable, args), secret_texts(unreadable, args)) == ({}, [])
 
 
-def test_the_texts_of_secret_fields_are_known() -> None:
-    known = schema(list={"items": schema(password=TEXT)}, login=TEXT)
-    assert secret_texts(known, {"list": [{"password": "hunter2"}], "login": "me", "token": "c"}) == ["hunter2"]
+def test_a_name_is_found_however_deep_it_stands() -> None:
+    inner = schema(password={"type": "string"})
+    known = schema(list={"type": "array", "items": schema(deeper=inner)}, login=inner)
+    args = {"login": {"password": "a"}, "list": [{"deeper": {"password": "hunter2"}}], "token": "c"}
+    assert fields(known, args) == {
+        ("login", "password"): "password",
+        ("list", 0, "deeper", "password"): "password",
+    }
+    assert secret_texts(known, args) == ["a", "hunter2"]
