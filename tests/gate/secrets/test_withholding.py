@@ -61,6 +61,7 @@ def test_a_variable_that_is_missing_is_named() -> None:
 def test_text_is_never_a_command() -> None:
     cases: list[str] = [
         "⟦withheld:env:OPENAI_API_KEY⟧",
+        "⟦withheld:00000000000000000000000000000000⟧",
         "‹OPENAI_API_KEY›",
         '{"path": ["a"], "at": 0, "name": "OPENAI_API_KEY", "form": "plain", "is_key": false, "held": 0}',
         "withheld 1",
@@ -200,8 +201,11 @@ def test_an_unchanged_label_becomes_the_secret_again() -> None:
         ({"a": [LABEL, "x", "y"]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["sk-1", "x", "y"]}),
         ({"a": [LABEL]}, {"a": [LABEL, "x"]}, {"a": ["sk-1", "x"]}, {"a": ["sk-1"]}),
         ({"a": ["x", LABEL]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["x", LABEL]}),
+        ({"b": LABEL}, {"a": LABEL}, {"a": "sk-1"}, {"b": LABEL}),
         ({"a": LABEL}, {"a": LABEL}, {"a": 5}, {"a": LABEL}),
+        ({"a": [1]}, {"a": {"x": 1}}, {"a": {"x": 1}}, {"a": [1]}),
         ({"a": ["x"]}, {"a": ["x"]}, {"a": "abc"}, {"a": ["x"]}),
+        ({}, {"a": LABEL}, {"a": "sk-1"}, {}),
     ]
     for changed, shown, original, restored in cases:
         assert with_secrets(changed, shown, original) == restored
