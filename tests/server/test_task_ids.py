@@ -12,7 +12,7 @@ USUAL = TaskFacts("resp_" + "0a" * 24, "answer_detailed", 1_794_789_000_000, ("e
 FOREIGN = "no task of this server has such an id"
 CHANGED = "its id was changed, or made with another API key"
 
-short_texts = st.text(max_size=25)
+short_texts = st.text(max_size=12)
 facts = st.builds(
     TaskFacts, short_texts, short_texts, st.integers(0, 2**53), st.none() | st.lists(st.text(), max_size=20).map(tuple)
 )
